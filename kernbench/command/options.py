@@ -1,5 +1,6 @@
 """The options that commands share, in groups: their names, types, defaults and help texts."""
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,12 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kernbench.command.sizes import parse_size
 from kernbench.points.task import LOCAL
 from runtime.core.bench_registry import Entry, Flag
+
+_LARGEST_SIZE = (1 << 63) - 1
+_SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([kmg]?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 DEFAULT_BENCH = "ccl-allreduce"
 HELP_NAMES = ("-h", "--help")
@@ -319,3 +323,16 @@ class GroupedCommand(click.Command):
                 formatter.write_dl(
                     [record for each in options if (record := each.get_help_record(ctx))]
                 )
+
+
+def parse_size(text: str) -> int:
+    """A number of bytes, with K, M or G for powers of 1024 as in nccl-tests.
+
+    Raises `ValueError` for anything else, for less than one byte and for 2^63 bytes and more.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    size = float(match[1]) * _UNITS[match[2].lower()] if match else 0.0
+    # Compared as a float: a number of 400 digits is infinite, which has no integer.
+    if not 1 <= size < _LARGEST_SIZE:
+        raise ValueError(text)
+    return int(size)

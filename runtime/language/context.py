@@ -12,7 +12,7 @@ from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.gemm import Gemm
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.rows import RowGather
-from runtime.language.running import running_engine
+from runtime.language.running import NO_OPTIONS, MathOptions, running_engine
 from runtime.language.value import Array, Pointer, Shape, Value
 from runtime.model.tiles import TileSize
 
@@ -117,18 +117,13 @@ class KernelContext(Protocol):
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
-        """Run one operation on the math engine: elementwise, a reduction over `axis` (None: over
-        all axes), or a move of elements.
+        """Run one operation on the math engine: elementwise, a reduction, or a move of elements.
 
-        `dtype` is the type of a cast; `shape` and `dtype` are those of `full`. The result is a new
-        value, or `out`, which is written over: for an elementwise operation it may be an operand.
+        The result is a new value, or `out`, which is written over: for an elementwise operation it
+        may be an operand.
         """
         ...
 

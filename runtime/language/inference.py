@@ -15,7 +15,8 @@ from runtime.core.dtypes import DType, boolean, int8, int32, uint8
 from runtime.core.errors import nearest
 from runtime.language.functions import COMPARISONS, ELEMENTWISE, MOVES, NAMES, SCANS
 from runtime.language.operations import compute
-from runtime.language.shapes import check_apart
+from runtime.language.running import NO_OPTIONS, MathOptions
+from runtime.language.shapes import check_apart, checked_out
 from runtime.language.value import Array, Shape, Value, check_exists
 
 _WIDENED = {int8, uint8, boolean}
@@ -23,20 +24,12 @@ _WIDENED = {int8, uint8, boolean}
 
 
 def infer(
-    name: str,
-    operands: Sequence[Value | float],
-    *,
-    axis: int | None = None,
-    keep_dims: bool = False,
-    dtype: DType | None = None,
-    shape: Shape | None = None,
+    name: str, operands: Sequence[Value | float], options: MathOptions = NO_OPTIONS
 ) -> tuple[Shape, DType]:
     """Shape and type of the result of an operation; `TypeError` or `ValueError` if it is not
-    defined.
-
-    `axis` and `keep_dims` are those of a reduction, `dtype` is the type of a cast, `shape` and
-    `dtype` are those of `full`. The operands of `arange` are two numbers.
+    defined. The operands of `arange` are two numbers.
     """
+    axis, keep_dims, dtype, shape = options
     if name not in NAMES:
         raise ValueError(f"the vector engine has no operation {name!r}{nearest(name, NAMES)}")
     if name in ("full", "arange"):
@@ -282,17 +275,29 @@ def result_elements(
 
 class MathCall(NamedTuple):
     """An operation of the vector engine that is defined for its operands: its result has the shape
-    `whole` and the type `dtype`, and is a new value, or `out`. `shape` is that of `full`.
+    `whole` and the type `dtype`, and is a new value, or `out`.
     """
 
     name: str
     operands: Sequence[Value | float]
     whole: Shape
     dtype: DType
-    axis: int | None = None
-    keep_dims: bool = False
-    shape: Shape | None = None
+    options: MathOptions = NO_OPTIONS
     out: Value | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        name: str,
+        operands: Sequence[Value | float],
+        options: MathOptions,
+        out: Value | None,
+    ) -> "MathCall":
+        """An operation; the errors are those of `infer`, of `checked_out` and of `check_over`."""
+        whole = infer(name, operands, options)
+        if out is not None:
+            check_over(name, operands, checked_out(out, *whole, name))
+        return cls(name, operands, *whole, options, out)
 
     def elements(self) -> Array | None:
         """The elements of the result; see `result_elements`."""
@@ -300,7 +305,7 @@ class MathCall(NamedTuple):
             self.name,
             self.operands,
             self.dtype,
-            axis=self.axis,
-            keep_dims=self.keep_dims,
-            shape=self.shape,
+            axis=self.options.axis,
+            keep_dims=self.options.keep_dims,
+            shape=self.options.shape,
         )

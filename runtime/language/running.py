@@ -7,7 +7,7 @@ Values and their operators need no more of a kernel; all operations of a PE are 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -15,11 +15,23 @@ from runtime.core.dtypes import DType
 from runtime.core.garbage_collection import refuse_in_collection
 
 
+class MathOptions(NamedTuple):
+    """Axis (None: all) and `keep_dims` of a reduction, type of a cast, shape and type of `full`."""
+
+    axis: int | None = None
+    keep_dims: bool = False
+    dtype: DType | None = None
+    shape: tuple[int, ...] | None = None
+
+
+NO_OPTIONS = MathOptions()
+
+
 class ValueEngine(Protocol):
     """The operations that a PE carries out for operators and conversions of values."""
 
-    def math(self, name: str, operands: Sequence[Any], *, dtype: DType | None = None) -> Any:
-        """Run one operation on the vector engine; `dtype` is the type of a cast."""
+    def math(self, name: str, operands: Sequence[Any], options: MathOptions = NO_OPTIONS) -> Any:
+        """Run one operation on the vector engine."""
         ...
 
 

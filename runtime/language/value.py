@@ -28,7 +28,7 @@ from runtime.language.refusals import (
     refuse_assignments,
     refuse_operators,
 )
-from runtime.language.running import Scope, current_scope, running_engine
+from runtime.language.running import MathOptions, Scope, current_scope, running_engine
 from runtime.language.views import (
     Index,
     View,
@@ -272,7 +272,7 @@ class Value(ValueOperators):
 
     def to(self, dtype: DType) -> "Value":
         """The elements converted to another type, on the math engine."""
-        return running_engine().math("cast", (self,), dtype=dtype)
+        return running_engine().math("cast", (self,), MathOptions(dtype=dtype))
 
     @classmethod
     def from_bytes(

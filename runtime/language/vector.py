@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from runtime.core.dtypes import DType, int32
 from runtime.language.context import running_kernel
+from runtime.language.running import MathOptions
 from runtime.language.shapes import checked_shape, checked_value
 from runtime.language.value import Shape, Value
 
@@ -187,33 +188,33 @@ def sum(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
     Floating-point elements are summed in float64 and rounded once. Sums of i8, u8 and bool are
     i32; i32 and i64 sums wrap round.
     """
-    return running_kernel().math("sum", (x,), axis=axis, keep_dims=keep_dims)
+    return running_kernel().math("sum", (x,), MathOptions(axis=axis, keep_dims=keep_dims))
 
 
 def max(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
     """The greatest element along `axis`, by default of all; NaN where there is one. `axis` must not
     be empty.
     """
-    return running_kernel().math("max", (x,), axis=axis, keep_dims=keep_dims)
+    return running_kernel().math("max", (x,), MathOptions(axis=axis, keep_dims=keep_dims))
 
 
 def min(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:  # noqa: A001 - Triton's name
     """The least element along `axis`, by default of all; NaN where there is one. `axis` must not be
     empty.
     """
-    return running_kernel().math("min", (x,), axis=axis, keep_dims=keep_dims)
+    return running_kernel().math("min", (x,), MathOptions(axis=axis, keep_dims=keep_dims))
 
 
 def argmax(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
     """The index of the greatest element along `axis`, of type i32: the first of equal ones, and the
     first NaN if there is one. By default that in the row-major order of all elements.
     """
-    return running_kernel().math("argmax", (x,), axis=axis, keep_dims=keep_dims)
+    return running_kernel().math("argmax", (x,), MathOptions(axis=axis, keep_dims=keep_dims))
 
 
 def argmin(x: Value, axis: int | None = None, *, keep_dims: bool = False) -> Value:
     """The index of the least element along `axis`, as `argmax`."""
-    return running_kernel().math("argmin", (x,), axis=axis, keep_dims=keep_dims)
+    return running_kernel().math("argmin", (x,), MathOptions(axis=axis, keep_dims=keep_dims))
 
 
 def cumsum(x: Value, axis: int = 0) -> Value:
@@ -222,7 +223,7 @@ def cumsum(x: Value, axis: int = 0) -> Value:
 
     The lanes scan every vector in as many levels as the tree of a reduction has.
     """
-    return running_kernel().math("cumsum", (x,), axis=axis)
+    return running_kernel().math("cumsum", (x,), MathOptions(axis=axis))
 
 
 def softmax(x: Value, axis: int = -1) -> Value:
@@ -232,7 +233,7 @@ def softmax(x: Value, axis: int = -1) -> Value:
     The engine makes three passes over the elements, each with a fetch: the maximum, the sum of the
     exponentials, the quotients.
     """
-    return running_kernel().math("softmax", (x,), axis=axis)
+    return running_kernel().math("softmax", (x,), MathOptions(axis=axis))
 
 
 def trans(x: Value) -> Value:
@@ -260,12 +261,14 @@ def cat(values: Sequence[Value]) -> Value:
 
 def full(shape: Shape | int, value: float, dtype: DType) -> Value:
     """A value of `shape` with `value` everywhere."""
-    return running_kernel().math("full", (value,), shape=checked_shape(shape), dtype=dtype)
+    return running_kernel().math(
+        "full", (value,), MathOptions(dtype=dtype, shape=checked_shape(shape))
+    )
 
 
 def arange(start: int, stop: int, dtype: DType = int32) -> Value:
     """The integers from `start` to `stop - 1`, each of which `dtype` must have exactly."""
-    return running_kernel().math("arange", (start, stop), dtype=dtype)
+    return running_kernel().math("arange", (start, stop), MathOptions(dtype=dtype))
 
 
 def zeros(shape: Shape | int, dtype: DType) -> Value:

@@ -29,10 +29,9 @@ from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.chains.call_texts import chain_text, math_text
 from runtime.language.context import PendingResult
 from runtime.language.gemm import Gemm
-from runtime.language.inference import MathCall, check_over, infer
+from runtime.language.inference import MathCall
 from runtime.language.memory_in_flight import UsedBlock
-from runtime.language.running import current_pe
-from runtime.language.shapes import checked_out
+from runtime.language.running import NO_OPTIONS, MathOptions, current_pe
 from runtime.language.value import Array, Pointer, Ref, Shape, Value
 from runtime.model.tiles import TileSize
 from runtime.wire.reports import BlockedPe, DevicePrint
@@ -138,20 +137,12 @@ class KernelCommands(KernelMessages):
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
         """Run an operation of the math engine: fetch the operands, compute, store the result."""
-        whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
-        if out is not None:
-            check_over(name, operands, checked_out(out, *whole, name))
-        return self._issuer.block(
-            self.computing(MathCall(name, operands, *whole, axis, keep_dims, shape, out))
-        )
+        call = MathCall.checked(name, operands, options, out)
+        return self._issuer.block(self.computing(call))
 
     def computing(self, call: MathCall) -> Steps[Value]:
         """The steps of `math`, once the operation is known to be defined."""
@@ -172,7 +163,7 @@ class KernelCommands(KernelMessages):
                 None if calls is None else calls.begin(math_text(name, operands), (), operands)
             )
             yield from self._issuer.issuing(
-                f"math {name}", self._computed, name, inputs, result, call.axis
+                f"math {name}", self._computed, name, inputs, result, call.options.axis
             )
             end_call(recorded, result)
         return result

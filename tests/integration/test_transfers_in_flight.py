@@ -8,6 +8,7 @@ import pytest
 from runtime import mock, tl
 from runtime.core.errors import KernelError
 from runtime.language.context import running_kernel
+from runtime.language.running import MathOptions
 from runtime.language.value import Pointer, Value
 from runtime.model.topology import load_topology
 from tests.support.one_pe import OnePe, run_on_one_pe
@@ -260,7 +261,7 @@ def test_an_elementwise_operation_is_written_over_an_operand() -> None:
         total, block = tl.load(x, (2, BLOCK)), tl.load(x + 2 * BLOCK, (2, BLOCK))
         pe = running_kernel()
         assert pe.math("add", (total, block), out=total) is total
-        pe.math("sum", (total[:1],), axis=0, keep_dims=True, out=block[:1])
+        pe.math("sum", (total[:1],), MathOptions(axis=0, keep_dims=True), block[:1])
         tl.store(y, tl.cat([total, block]))
 
     done = run(kernel)

@@ -56,7 +56,7 @@ def test_probe_refuses_an_unknown_case_in_one_line(tmp_path: Path) -> None:
 
 
 def test_the_sensitivity_tables_of_the_page_are_what_the_program_prints() -> None:
-    command = [sys.executable, "-m", "kernbench.measure.transfers.sensitivity"]
+    command = [sys.executable, "-m", "tests.fidelity.tables.sensitivity"]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=ROOT, timeout=110, check=True
     )

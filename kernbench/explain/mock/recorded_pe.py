@@ -24,6 +24,7 @@ from runtime.language.mock.pe import PeOptions
 from runtime.language.mock.pending import Complete, CompleteValue, ReceiveToMemory
 from runtime.language.mock.queues import MockReceive
 from runtime.language.rows import RowGather
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import Pointer, Ref, Shape, Value, row_major
 from sip_node.chip.records.op_log import OpLog
 from sip_node.chip.records.run_recorder import RunRecorder
@@ -154,20 +155,14 @@ class RecordedPe(MockPe):
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
         """See `KernelContext`."""
         self._operations.await_writers(operands)
         self._operations.await_users(out)
         call = self._calls.begin(math_text(name, operands), (), operands)
-        value = super().math(
-            name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape, out=out
-        )
+        value = super().math(name, operands, options, out)
         _ended(call, value)
         return value
 

@@ -1,11 +1,14 @@
 """The page of a run: losses and advice, hardware with loads, timeline, waits, roofline, path."""
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from kernbench.explain.advice.advise import advise
 from kernbench.explain.advice.scope import RunSelection
 from kernbench.explain.advice.source_text import SourceText
+from kernbench.explain.check.findings import check_records
+from kernbench.explain.check.report import counts_text, first_lines
 from kernbench.explain.records import RecordedRun
 from kernbench.explain.web.activity import PageActivity, engine_order
 from kernbench.explain.web.advice_section import advice_section
@@ -14,7 +17,6 @@ from kernbench.explain.web.comparison_section import comparison_section
 from kernbench.explain.web.document import page_html
 from kernbench.explain.web.fabric_geometry import FabricDrawing
 from kernbench.explain.web.figures import span
-from kernbench.explain.web.findings_section import findings_section
 from kernbench.explain.web.geometry import IO, M_CPU, PE, PORT, SLICE, SRAM, SipDrawing
 from kernbench.explain.web.kernel_work import KernelWork, kernel_work
 from kernbench.explain.web.loads import PageLoads
@@ -59,7 +61,7 @@ def run_page(records: RecordedRun, other: RecordedRun | None = None) -> str:
     facts = [*_facts(records), *machine_facts(topology)]
     advice = advise(records, RunSelection())
     section = advice_section(advice, records.total_ps, SourceText(records))
-    section = f"{findings_section(records)}{section}"
+    section = f"{_findings_section(records)}{section}"
     if other is not None:
         section = f"{comparison_section(records, other)}\n{section}"
     return page_html(_title(records), facts, figures, data, section)
@@ -158,3 +160,18 @@ def _notes(loads: PageLoads, activity: PageActivity, pieces: int) -> list[str]:
             "are joined."
         )
     return notes
+
+
+def _findings_section(records: RecordedRun) -> str:
+    """The reports of `check` as HTML: the numbers, a line for each of the first reports, and the
+    command that prints all. Empty for a run without reports, and for one that did not finish, whose
+    last rows are missing.
+    """
+    if records.run.error is not None:
+        return ""
+    findings = check_records(records)
+    lines = first_lines(findings, records.name)
+    if not lines:
+        return ""
+    text = "\n".join(f'<p class="note">{escape(each)}</p>' for each in lines)
+    return f"<h2>{counts_text(findings)}</h2>\n{text}\n"

@@ -14,8 +14,7 @@ from kernbench.benches.collective_perf.collective import (
     OPS,
     PerfParameters,
 )
-from kernbench.command.options import COUNT, FILE, NATURAL, SimulationOptions, option
-from kernbench.command.sizes import parse_size
+from kernbench.command.options import COUNT, FILE, NATURAL, SimulationOptions, option, parse_size
 from runtime.core.errors import UsageError, nearest
 
 AVERAGES = ("rank 0", "mean", "min", "max")

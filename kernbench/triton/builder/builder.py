@@ -15,9 +15,9 @@ from kernbench.triton.builder.builder_shapes import BuilderShapes, repeated, wit
 from kernbench.triton.builder.builder_types import BuilderTypes
 from kernbench.triton.builder.program import DeviceValue, Handle, running
 from kernbench.triton.indices.index_values import Affine, IndexValue
-from kernbench.triton.tape.tape import MathOptions
 from runtime.language.caller import is_language
 from runtime.language.functions import ELEMENTWISE
+from runtime.language.running import MathOptions
 
 _language = triton_api.module("triton.language")
 _EXTERN = {"fabsf": "abs", "fabs": "abs", "rintf": "round", "rint": "round", "powf": "pow"}

@@ -10,8 +10,9 @@ from kernbench.triton.indices.element_types import type_name, value_type
 from kernbench.triton.indices.index_arithmetic import computed, converted
 from kernbench.triton.indices.index_values import IndexValue, Recipe
 from kernbench.triton.indices.open_integers import plain_number
-from kernbench.triton.tape.tape import MathOptions, Operand, TapeBlock
+from kernbench.triton.tape.tape import Operand, TapeBlock
 from runtime.language.functions import COMPARISONS
+from runtime.language.running import MathOptions
 from runtime.language.value import Shape
 
 _language = triton_api.module("triton.language")

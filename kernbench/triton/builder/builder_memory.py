@@ -23,7 +23,6 @@ from kernbench.triton.indices.index_arithmetic import moved
 from kernbench.triton.indices.index_values import Affine, IndexValue
 from kernbench.triton.tape.tape import (
     LoadCommand,
-    MathOptions,
     Part,
     ProductCommand,
     StoreCommand,
@@ -33,6 +32,7 @@ from kernbench.triton.tape.tape import (
 )
 from runtime.core.dtypes import DType
 from runtime.language.gemm import accumulator_type
+from runtime.language.running import MathOptions
 from runtime.language.value import Shape, row_major
 from runtime.language.views import View
 

@@ -17,8 +17,9 @@ from kernbench.triton.indices.index_values import (
     rearranged,
     reshaped,
 )
-from kernbench.triton.tape.tape import MathOptions, TapeBlock, TapeStorage
+from kernbench.triton.tape.tape import TapeBlock, TapeStorage
 from runtime.language import views
+from runtime.language.running import MathOptions
 from runtime.language.value import row_major
 from runtime.language.views import View
 

@@ -16,7 +16,7 @@ from kernbench.triton.builder.builder_shapes import joined, part, with_shape
 from kernbench.triton.builder.program import DeviceValue, Handle, running
 from kernbench.triton.indices.element_types import type_name
 from kernbench.triton.indices.index_values import IndexValue, Shape
-from kernbench.triton.tape.tape import MathOptions
+from runtime.language.running import MathOptions
 
 _language = triton_api.module("triton.language")
 _standard = _language.standard

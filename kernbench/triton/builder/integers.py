@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 
 from kernbench.triton.builder.program import TritonProgram
 from kernbench.triton.indices.element_types import BITS, DTYPES, WIDENED
-from kernbench.triton.tape.tape import MathOptions, Operand, TapeBlock
+from kernbench.triton.tape.tape import Operand, TapeBlock
 from runtime.core.dtypes import DType, float64, int32, int64
+from runtime.language.running import MathOptions
 
 
 def wrapped(program: TritonProgram, block: TapeBlock, kind: str) -> TapeBlock:

@@ -16,7 +16,6 @@ from kernbench.triton.indices.index_values import (
 from kernbench.triton.indices.open_integers import plain_number
 from kernbench.triton.tape.tape import (
     AtomicCommand,
-    MathOptions,
     MathStep,
     Operand,
     TapeBlock,
@@ -29,6 +28,7 @@ from kernbench.triton.tape.tape_run import TapeRun
 from runtime.core.dtypes import DType, boolean, int32
 from runtime.language.caller import is_language, location
 from runtime.language.context import KernelContext
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import row_major
 from runtime.language.views import View
 
@@ -109,7 +109,7 @@ class TritonProgram:
         self,
         name: str,
         operands: Sequence[Operand],
-        options: MathOptions = MathOptions(),  # noqa: B008 - a tuple
+        options: MathOptions = NO_OPTIONS,
         target: TapeBlock | None = None,
     ) -> TapeBlock:
         """Record an operation of the vector engine; its result, a new value or `target`."""

@@ -97,7 +97,7 @@ class ShorterTape:
     def _convert(self, number: int, step: MathStep) -> None:
         """The engine rounds its sum once, to the type of the result."""
         found = self._product_of(step.operands[0])
-        if found is None or step.dtype is None or step.dtype.name not in _RESULTS:
+        if found is None or step.options.dtype is None or step.options.dtype.name not in _RESULTS:
             return
         at, product = found
         if product.target.dtype.name != float32.name or step.target.shape != product.target.shape:

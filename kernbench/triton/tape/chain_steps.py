@@ -159,13 +159,6 @@ def results_of(
         return own if own.shape == each.shape else own.reshape(each.shape)
 
     for step in steps:
-        result = engine.math(
-            step.name,
-            [operand(each) for each in step.operands],
-            axis=step.axis,
-            keep_dims=step.keep_dims,
-            dtype=step.dtype,
-            shape=step.shape,
-        )
-        results[step.target.storage] = result
+        operands = [operand(each) for each in step.operands]
+        results[step.target.storage] = engine.math(step.name, operands, step.options)
     return tuple([results[each.target.storage] for each in kept])

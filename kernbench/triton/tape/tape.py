@@ -15,6 +15,7 @@ from msgspec import Struct
 from runtime.core.dtypes import DType
 from runtime.language.inference import infer
 from runtime.language.memory_in_flight import UsedBlock
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import Pointer, Shape, Strides, Value, row_major
 from runtime.language.views import View
 
@@ -196,17 +197,16 @@ class AtomicCommand(TapeCommand):
 class MathStep(TapeCommand):
     """An operation of the vector engine, whose result is `target`."""
 
-    __slots__ = ("axis", "dtype", "keep_dims", "name", "operands", "shape", "target")
+    __slots__ = ("name", "operands", "options", "target")
 
     def __init__(
         self,
         name: str,
         operands: tuple[Operand, ...],
         target: TapeBlock,
-        options: "MathOptions",
+        options: MathOptions,
     ) -> None:
-        self.name, self.operands, self.target = name, operands, target
-        self.axis, self.keep_dims, self.dtype, self.shape = options
+        self.name, self.operands, self.target, self.options = name, operands, target, options
 
     def reads(self) -> Sequence[TapeStorage]:
         """See `TapeCommand`."""
@@ -215,15 +215,6 @@ class MathStep(TapeCommand):
     def writes(self) -> TapeStorage:
         """See `TapeCommand`."""
         return self.target.storage
-
-
-class MathOptions(NamedTuple):
-    """The keywords of an operation; see `KernelContext.math`."""
-
-    axis: int | None = None
-    keep_dims: bool = False
-    dtype: DType | None = None
-    shape: Shape | None = None
 
 
 class ProductCommand(TapeCommand):
@@ -256,12 +247,11 @@ class TapeCounts(Struct):
     elements: int = 0
 
 
-_NO_OPTIONS = MathOptions()
 _Signature = tuple[tuple[object, object], ...]
 
 
 def result_type(
-    name: str, operands: Sequence[Operand], options: MathOptions = _NO_OPTIONS
+    name: str, operands: Sequence[Operand], options: MathOptions = NO_OPTIONS
 ) -> tuple[Shape, DType]:
     """The shape and the type of a result; the errors are those of `infer`."""
     signature = tuple(
@@ -282,5 +272,4 @@ def _inferred(name: str, signature: _Signature, options: MathOptions) -> tuple[S
         else Value(cast("Shape", kind), cast("DType", each), None)
         for kind, each in signature
     ]
-    axis, keep_dims, dtype, shape = options
-    return infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
+    return infer(name, operands, options)

@@ -237,15 +237,7 @@ class TapeRun:
         operands = [
             self._value(each) if isinstance(each, TapeBlock) else each for each in step.operands
         ]
-        self._context.math(
-            step.name,
-            operands,
-            axis=step.axis,
-            keep_dims=step.keep_dims,
-            dtype=step.dtype,
-            shape=step.shape,
-            out=self._target(step.target),
-        )
+        self._context.math(step.name, operands, step.options, self._target(step.target))
 
     def _load(self, load: LoadCommand) -> None:
         self._context.locate(load.line)

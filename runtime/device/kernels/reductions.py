@@ -9,6 +9,7 @@ from runtime.core.dtypes import DType
 from runtime.device.kernels.conversions import in_type
 from runtime.language import tl
 from runtime.language.context import running_kernel
+from runtime.language.running import MathOptions
 from runtime.language.value import Pointer, Value
 
 _COMBINED = {"sum": "add", "max": "maximum", "min": "minimum"}
@@ -104,4 +105,4 @@ def _reduced(name: str, value: Value, axis: int) -> Value:
     if value.shape[axis] == 1:
         # No operation, but another shape: the slice leaves the axis out.
         return value
-    return running_kernel().math(name, (value,), axis=axis, keep_dims=True)
+    return running_kernel().math(name, (value,), MathOptions(axis=axis, keep_dims=True))

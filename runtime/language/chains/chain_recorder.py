@@ -11,6 +11,7 @@ from runtime.language.chains.passes import passes
 from runtime.language.context import KernelContext
 from runtime.language.functions import SCANS
 from runtime.language.inference import infer, result_elements
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import Array, Shape, Value, row_major
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
@@ -57,18 +58,12 @@ class ChainRecorder:
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
         """Compute an operation, and record it as the next step."""
         self._check(name, out)
-        whole, element = infer(
-            name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
-        )
+        whole, element = infer(name, operands, options)
         inputs = tuple(self._number(each) for each in operands if isinstance(each, Value))
         (only,) = passes(name)
         step = ChainStep(
@@ -76,9 +71,9 @@ class ChainRecorder:
             operands=tuple(operands),
             inputs=inputs,
             result=self._new(whole, element),
-            axis=axis,
+            axis=options.axis,
             reduces=only.reduces,
-            keep_dims=keep_dims,
+            keep_dims=options.keep_dims,
         )
         if self._pe.has_data:
             step.result.data = step_elements(step)

@@ -17,7 +17,7 @@ from runtime.language.caller import kernel_line
 from runtime.language.chain import ChainCall, VectorRegisters
 from runtime.language.context import BarrierScope, PendingResult
 from runtime.language.gemm import Gemm, evaluate
-from runtime.language.inference import check_over, infer, result_elements
+from runtime.language.inference import MathCall
 from runtime.language.memory_in_flight import BARRIER, UsedBlock
 from runtime.language.mock.accesses import MockAccesses
 from runtime.language.mock.barrier import MockBarrier
@@ -32,7 +32,7 @@ from runtime.language.mock.pending import (
 from runtime.language.mock.queues import MockQueues
 from runtime.language.mock.scratch import MockScratch
 from runtime.language.program_ids import ProgramIds
-from runtime.language.shapes import checked_out
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value, row_major
 from runtime.model.topology import Topology, load_topology
 
@@ -113,23 +113,16 @@ class MockPe(MockAccesses):
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
         """Compute at once."""
-        whole, result = infer(
-            name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape
-        )
-        if out is None:
-            value = Value(whole, result, None, self._scratch.reserve(whole, result))
-        else:
-            value = checked_out(out, whole, result, name)
-            check_over(name, operands, out)
-        data = result_elements(name, operands, result, axis=axis, keep_dims=keep_dims, shape=whole)
+        call = MathCall.checked(name, operands, options, out)
+        value = out
+        if value is None:
+            address = self._scratch.reserve(call.whole, call.dtype)
+            value = Value(call.whole, call.dtype, None, address)
+        data = call.elements()
         if data is not None:
             value.fill(data)
         return value

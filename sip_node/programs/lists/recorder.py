@@ -17,12 +17,12 @@ from runtime.language.caller import kernel_line
 from runtime.language.chain import Chain, ChainCall, VectorRegisters
 from runtime.language.context import BarrierScope
 from runtime.language.gemm import Gemm
-from runtime.language.inference import MathCall, check_over, infer
+from runtime.language.inference import MathCall
 from runtime.language.memory_in_flight import UsedBlock
 from runtime.language.program_ids import ProgramIds
 from runtime.language.refusals import PENDING, PENDING_ADVICE, refuse_operators
 from runtime.language.rows import RowGather
-from runtime.language.shapes import checked_out
+from runtime.language.running import NO_OPTIONS, MathOptions
 from runtime.language.value import Array, Pointer, Ref, Shape, Strides, Value
 from runtime.model.addresses import VECTOR_BYTES
 from runtime.model.tiles import TileSize
@@ -234,21 +234,15 @@ class CommandRecorder:
         self,
         name: str,
         operands: Sequence[Value | float],
-        *,
-        axis: int | None = None,
-        keep_dims: bool = False,
-        dtype: DType | None = None,
-        shape: Shape | None = None,
+        options: MathOptions = NO_OPTIONS,
         out: Value | None = None,
     ) -> Value:
         """See `KernelContext`."""
-        whole = infer(name, operands, axis=axis, keep_dims=keep_dims, dtype=dtype, shape=shape)
-        if out is not None:
-            check_over(name, operands, checked_out(out, *whole, name))
+        call = MathCall.checked(name, operands, options, out)
         places = tuple(map(self._operand, operands))
-        call = MathCall(name, (), *whole, axis, keep_dims, shape)
-        self.add(ListedMath, call=call, operands=places, out=self._out(out))
-        return self.made(*whole) if out is None else out
+        listed = call._replace(operands=(), out=None)
+        self.add(ListedMath, call=listed, operands=places, out=self._out(out))
+        return self.made(call.whole, call.dtype) if out is None else out
 
     def settle(self, value: Value) -> None:
         """See `KernelContext`."""

@@ -20,6 +20,7 @@ from runtime.core.dtypes import DType, float16, float32, float64, int8, int32
 from runtime.device.launches.launch import launch_on
 from runtime.language import tl
 from runtime.language.context import running_kernel
+from runtime.language.running import MathOptions
 from runtime.language.value import Value
 
 ROWS = 6
@@ -40,7 +41,10 @@ class ChainCase:
     def kernel(self) -> None:
         """Make the operands, then run the chain."""
         context = running_kernel()
-        values = [context.math("full", (1,), shape=each, dtype=self.dtype) for each in self.shapes]
+        values = [
+            context.math("full", (1,), MathOptions(dtype=self.dtype, shape=each))
+            for each in self.shapes
+        ]
         tl.fused(self.function, *values)
 
 
@@ -75,7 +79,8 @@ def chains_in_flight(file: TopologyFile) -> list[Check]:
         def run() -> None:
             context = running_kernel()
             made = [
-                context.math("full", (1,), shape=(size,), dtype=float32) for _ in range(operands)
+                context.math("full", (1,), MathOptions(dtype=float32, shape=(size,)))
+                for _ in range(operands)
             ]
             for _ in range(count):
                 tl.fused_async(function, *made)

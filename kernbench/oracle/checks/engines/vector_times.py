@@ -5,10 +5,9 @@ operand and the end of the operation is the issue of one command and the time of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, repeat
 from math import prod
-from typing import Any
 
 from kernbench.oracle.checks.check import Check
 from kernbench.oracle.theory.commands import FixedTimes
@@ -18,6 +17,7 @@ from kernbench.simulation import simulate
 from runtime.core.dtypes import DType, boolean, float16, float32, float64, int8, int32, int64
 from runtime.device.launches.launch import launch_on
 from runtime.language.context import running_kernel
+from runtime.language.running import NO_OPTIONS, MathOptions
 
 UNARY = (
     *("abs", "relu", "floor", "ceil", "round", "exp", "exp2", "log", "log2", "sqrt", "rsqrt"),
@@ -47,7 +47,7 @@ class VectorCase:
     result: Shape
     dtype: DType = float32
     result_dtype: DType = float32
-    options: dict[str, Any] = field(default_factory=dict)
+    options: MathOptions = NO_OPTIONS
     first: DType | None = None
     numbers: tuple[int, ...] = (1,)
 
@@ -76,8 +76,11 @@ class VectorCase:
         """Make the operands, then execute the operation."""
         context = running_kernel()
         made = zip(self.made, self._types(), strict=False)
-        values = [context.math("full", (1,), shape=shape, dtype=dtype) for shape, dtype in made]
-        context.math(self.name, values if self.operands else self.numbers, **self.options)
+        values = [
+            context.math("full", (1,), MathOptions(dtype=dtype, shape=shape))
+            for shape, dtype in made
+        ]
+        context.math(self.name, values if self.operands else self.numbers, self.options)
 
     def expected_ps(self, engine: VectorEngine) -> int:
         """The time of the operation without the issue of its command."""
@@ -135,19 +138,16 @@ def _operations(file: TopologyFile) -> list[VectorCase]:
             for name, count, dtype in same
         ),
         *(VectorCase(name, name, (size,) * 2, size, result_dtype=boolean) for name in COMPARISONS),
-        *(
-            VectorCase(name, name, (size,), (), result_dtype=_reduced(name), options={"axis": None})
-            for name in REDUCTIONS
-        ),
-        VectorCase("cumsum", "cumsum", (size,), size, options={"axis": 0}),
+        *(VectorCase(name, name, (size,), (), result_dtype=_reduced(name)) for name in REDUCTIONS),
+        VectorCase("cumsum", "cumsum", (size,), size, options=MathOptions(axis=0)),
         VectorCase("where", "where", (size,) * 3, size, first=boolean),
         _range("arange", size),
-        VectorCase("softmax", "softmax", (size,), size, options={"axis": 0}),
+        VectorCase("softmax", "softmax", (size,), size, options=MathOptions(axis=0)),
         VectorCase("trans", "trans", ((3, size[0]),), (size[0], 3)),
         VectorCase("cat", "cat", ((size[0] - 7,), (7,), size), (2 * size[0],)),
         _constant("full", size),
         _cast("cast", size, float32, float16),
-        VectorCase("bitcast", "bitcast", (size,), size, float32, int32, {"dtype": int32}),
+        VectorCase("bitcast", "bitcast", (size,), size, float32, int32, MathOptions(dtype=int32)),
     ]
 
 
@@ -193,18 +193,18 @@ def _streams(file: TopologyFile) -> Iterator[VectorCase]:
     row, rows = (1, part), (8, part)
     yield VectorCase("repeated", "maximum", (row, rows), rows)
     yield VectorCase("spread", "mul", ((8, 1), rows), rows)
-    yield VectorCase("sum", "sum", (rows,), (8,), options={"axis": 1})
-    yield VectorCase("max", "max", (size,), (), options={"axis": None})
+    yield VectorCase("sum", "sum", (rows,), (8,), options=MathOptions(axis=1))
+    yield VectorCase("max", "max", (size,), ())
+    yield VectorCase("sum-i8", "sum", (size,), (), dtype=int8, result_dtype=int32)
     yield VectorCase(
-        "sum-i8", "sum", (size,), (), dtype=int8, result_dtype=int32, options={"axis": None}
+        "argmax", "argmax", (rows,), (8,), result_dtype=int32, options=MathOptions(axis=1)
     )
-    yield VectorCase("argmax", "argmax", (rows,), (8,), result_dtype=int32, options={"axis": 1})
-    yield VectorCase("cumsum", "cumsum", (rows,), rows, options={"axis": 1})
-    yield VectorCase("cumsum-i8", "cumsum", (rows,), rows, int8, int32, options={"axis": 0})
+    yield VectorCase("cumsum", "cumsum", (rows,), rows, options=MathOptions(axis=1))
+    yield VectorCase("cumsum-i8", "cumsum", (rows,), rows, int8, int32, options=MathOptions(axis=0))
     yield VectorCase("where", "where", (rows, (8, 1), row), rows, first=boolean)
-    yield VectorCase("softmax", "softmax", (rows,), rows, options={"axis": 1})
+    yield VectorCase("softmax", "softmax", (rows,), rows, options=MathOptions(axis=1))
     narrow = (5 * lanes + 1, 3)
-    yield VectorCase("softmax-of-rows", "softmax", (narrow,), narrow, options={"axis": 1})
+    yield VectorCase("softmax-of-rows", "softmax", (narrow,), narrow, options=MathOptions(axis=1))
     yield VectorCase("cat", "cat", ((part,), (3 * lanes,), (7,)), (part + 3 * lanes + 7,))
 
 
@@ -214,7 +214,7 @@ def _with_ports(file: TopologyFile, factor: float) -> TopologyFile:
 
 
 def _constant(name: str, shape: Shape) -> VectorCase:
-    return VectorCase(name, "full", (), shape, options={"shape": shape, "dtype": float32})
+    return VectorCase(name, "full", (), shape, options=MathOptions(dtype=float32, shape=shape))
 
 
 def _range(name: str, shape: Shape) -> VectorCase:
@@ -225,13 +225,13 @@ def _range(name: str, shape: Shape) -> VectorCase:
         shape,
         int32,
         int32,
-        options={"dtype": int32},
+        options=MathOptions(dtype=int32),
         numbers=(0, prod(shape)),
     )
 
 
 def _cast(name: str, shape: Shape, dtype: DType, other: DType) -> VectorCase:
-    return VectorCase(name, "cast", (shape,), shape, dtype, other, {"dtype": other})
+    return VectorCase(name, "cast", (shape,), shape, dtype, other, MathOptions(dtype=other))
 
 
 def _reduced(name: str) -> DType:

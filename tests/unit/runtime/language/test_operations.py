@@ -6,6 +6,7 @@ import pytest
 from runtime.core.dtypes import DType, bfloat16, boolean, float16, float32, float64, int32
 from runtime.language.inference import infer
 from runtime.language.operations import compute
+from runtime.language.running import MathOptions
 from runtime.language.value import Value
 
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, 1.0, 1e-45, -1e-45, 6e-8, 65504.0, 3.4e38, 1e-38]
@@ -55,4 +56,4 @@ def test_a_bitcast_keeps_the_bits() -> None:
 @pytest.mark.parametrize(("dtype", "sizes"), [(float64, "4 and 8"), (boolean, "4 and 1")])
 def test_a_bitcast_is_between_numbers_of_one_size(dtype: DType, sizes: str) -> None:
     with pytest.raises(TypeError, match=f"bitcast of f32 to {dtype.name}: .* {sizes} bytes"):
-        infer("bitcast", [Value((4,), float32, None)], dtype=dtype)
+        infer("bitcast", [Value((4,), float32, None)], MathOptions(dtype=dtype))

@@ -1,7 +1,7 @@
 """Latency hidden by streaming: with tile buffers in a product, with packets in flight in a read.
 
 Both tables are in `docs/internals/sensitivity.md`; `python -m
-kernbench.measure.transfers.sensitivity` prints them.
+tests.fidelity.tables.sensitivity` prints them.
 """
 
 from collections.abc import Mapping, Sequence

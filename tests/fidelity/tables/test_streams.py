@@ -2,8 +2,8 @@
 
 import pytest
 
-from kernbench.measure.transfers.streams import product_ps, read_gbs
 from kernbench.oracle.theory.topology_file import TopologyFile
+from tests.fidelity.tables.streams import product_ps, read_gbs
 from tests.support.topologies import default_text, variant_text
 
 

@@ -1,6 +1,6 @@
 """Sensitivity of the results to numbers of the topology file.
 
-`python -m kernbench.measure.transfers.sensitivity` prints the tables of
+`python -m tests.fidelity.tables.sensitivity` prints the tables of
 `docs/internals/sensitivity.md`, for the topology that ships with kernbench.
 """
 
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernbench.benches.ccl_allreduce import ccl_allreduce
-from kernbench.measure.transfers import streams
 from kernbench.measure.transfers.cases import ProbeCases
 from kernbench.measure.transfers.measure import ProbeTransfer, measure
 from kernbench.simulation import simulate
@@ -17,6 +16,7 @@ from runtime.core.config.config_file import default_file, read_text, value_at, w
 from runtime.core.config.plain_yaml import from_yaml, to_yaml
 from runtime.core.simtime import ns_from_ps
 from runtime.model.topology import parse_topology
+from tests.fidelity.tables import streams
 
 SIPS = 2
 CASES = ("dma-own", "dma-cube-worst", "dma-sip-1")
