@@ -24,7 +24,7 @@ def linear_gelu(
     b = tl.ref(weight + pe * k * n, (k, n))
     out = tl.ref(y + pe * m * n, (m, n))
     row = tl.load(bias + pe * n, n)
-    tl.wait(tl.composite("gemm", a, b, out, bias=row, activation="gelu"))
+    tl.composite("gemm", a, b, out, bias=row, activation="gelu")
 
 
 def run(

@@ -43,7 +43,7 @@ class WeightPanels:
         self._start = weight + pe * shape.k * shape.n
         self._panels = list(self._in_order())
         self._loads = list[tl.PendingValue]()
-        self._products = list[tl.PendingResult]()
+        self._products = 0
         most = BUFFERS if shape.block > 1 else EARLY + 1
         free = SCRATCH_BYTES - shape.operand_bytes - shape.sums_bytes
         self._buffers = min(most, max(EARLY + 1, free // (self._rows * shape.width * ITEM_BYTES)))
@@ -59,13 +59,14 @@ class WeightPanels:
             for target in panels:
                 # Half of the buffers are ahead of the products, half behind them: these may wait at
                 # the engine while the kernel exchanges sums.
-                ahead = len(self._products) + self._buffers // 2
+                ahead = self._products + self._buffers // 2
                 while len(self._loads) < min(ahead, len(self._panels)):
                     self._load()
-                panel = self._loads[len(self._products)].wait()
+                panel = self._loads[self._products].wait()
                 operand = x[:, row : row + self._rows]
                 acc = target if row else None
-                self._products.append(tl.composite("gemm", operand, panel, target, acc=acc))
+                tl.composite("gemm", operand, panel, target, acc=acc)
+                self._products += 1
 
     def _in_order(self) -> Iterator[int]:
         """The first element of every panel, for each block of tokens.
@@ -82,7 +83,7 @@ class WeightPanels:
     def _load(self) -> None:
         number, out = len(self._loads), None
         if number >= self._buffers:
-            self._products[number - self._buffers].wait()
+            # The load waits for the product that reads the buffer.
             out = self._loads[number - self._buffers].wait()
         start, block = self._start + self._panels[number], (self._rows, self._shape.width)
         self._loads.append(tl.load_async(start, block, out=out))
@@ -142,12 +143,8 @@ def project(
         if residual is None:
             return sums.to(tl.float16)
         added = tl.empty(sums.shape, tl.float16)
-        loads = [
+        for piece, start, strides in blocks_of(shape.out, added, part.token, part.column):
             tl.load_async(residual + start, piece.shape, strides, out=piece)
-            for piece, start, strides in blocks_of(shape.out, added, part.token, part.column)
-        ]
-        for load in loads:
-            load.wait()
 
         def chain(a: tl.Value, b: tl.Value) -> tl.Value:
             return (a + b.to(tl.float32)).to(tl.float16)

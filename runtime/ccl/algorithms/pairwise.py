@@ -121,27 +121,23 @@ def _receives(numel: int, own: PairwiseRank) -> Iterator[tuple[int, int]]:
 def _send(messages: Sequence[PartBlock], parts: Sequence[Part], own: Pointer) -> None:
     """Load all messages and send them; those for this rank are stored at `own`."""
     largest = max(each.numel for each in messages)
-    free = deque[tuple[Value, tl.PendingResult | None]](
-        (tl.empty(largest, own.dtype), None) for _ in range(min(BUFFERS, len(messages)))
-    )
-    loads = deque[tuple[PartBlock, Value, Value, tl.PendingResult]]()
+    # A load waits for what still reads its buffer, and what reads the buffer for its load.
+    free = deque(tl.empty(largest, own.dtype) for _ in range(min(BUFFERS, len(messages))))
+    loads = deque[tuple[PartBlock, Value]]()
 
     def load(each: PartBlock) -> None:
-        buffer, user = free.popleft()
-        if user is not None:
-            user.wait()
-        value = buffer[: each.numel]
-        pending = tl.load_async(parts[each.peer][0] + each.start, each.numel, out=value)
-        loads.append((each, value, buffer, pending))
+        buffer = free.popleft()
+        tl.load_async(parts[each.peer][0] + each.start, each.numel, out=buffer[: each.numel])
+        loads.append((each, buffer))
 
     def pass_on() -> None:
-        each, value, buffer, pending = loads.popleft()
-        pending.wait()
+        each, buffer = loads.popleft()
+        value = buffer[: each.numel]
         if each.distance == len(parts):
-            user = tl.store_async(own + each.start, value)
+            tl.store_async(own + each.start, value)
         else:
-            user = tl.send_async(_direction(each.peer), value)
-        free.append((buffer, user))
+            tl.send_async(_direction(each.peer), value)
+        free.append(buffer)
 
     for number, each in enumerate(messages):
         load(each)

@@ -256,18 +256,16 @@ class _OwnProduct:
         """
         part, (rows, columns), height = self._part, (a.shape[0], b.shape[1]), tl.gemm_tile().m
         row = None if part.bias is None else tl.load(part.bias, columns)
-        dtype, pending = part.result.dtype, list[tuple[int, tl.PendingResult]]()
-        result, pitch = tl.empty((rows, columns), dtype), self._shape.result_pitch
+        result = tl.empty((rows, columns), part.result.dtype)
         for first in range(0, rows, height):
             span = slice(first, min(first + height, rows))
             acc = None if self._sums is None else self._sums[span]
-            product = tl.composite("gemm", a[span], b, result[span], acc=acc, bias=row)
-            pending.append((first, product))
-        for first, product in pending:
-            product.wait()
+            tl.composite("gemm", a[span], b, result[span], acc=acc, bias=row)
+        # A store waits for the product whose result it reads.
+        pitch = self._shape.result_pitch
+        for first in range(0, rows, height):
             strip = result[first : first + height]
-            target = part.result + first * pitch
-            tl.store_async(target, strip, strides=(pitch, 1))
+            tl.store_async(part.result + first * pitch, strip, strides=(pitch, 1))
 
     def _load_own(self, number: int) -> None:
         if number >= len(self._ends):

@@ -269,9 +269,6 @@ def store_rows(
                 rows = tl.gather(
                     source + column, [position for _, position in pairs], width, (columns, 1)
                 )
-                stores = [
+                # The end of the scratch waits for them.
+                for index, (target, _) in enumerate(pairs):
                     tl.store_async(out + target * columns + column, rows[index : index + 1])
-                    for index, (target, _) in enumerate(pairs)
-                ]
-                for each in stores:
-                    each.wait()
