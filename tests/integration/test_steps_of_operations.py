@@ -160,3 +160,28 @@ def test_a_launch_that_is_repeated_has_the_steps_of_one_that_is_simulated(
 
 def test_a_command_without_cost_has_a_step_which_its_operations_name() -> None:
     assert misattributed(of_messages(WITHOUT_COST)) == []
+
+
+def test_a_crossing_names_the_send_in_the_sip_where_it_begins_and_no_other() -> None:
+    def program(rank: int) -> None:
+        torch.distributed.init_process_group("ahbm")
+        x = torch.zeros(3000, dp=ONE)
+        # In a ring of four SIPs, the message passes one of the others.
+        if rank == 0:
+            torch.distributed.send(x, 2)
+        elif rank == 2:
+            torch.distributed.recv(x, 0)
+
+    world = simulate(program, 4, topology=variant_text(system__sips__count=4), record=True)
+    assert misattributed(world) == []
+    crossings = {
+        sip: [each for each in rows_of(world, sip, OPS) if each["name"] == "ipcq_data"]
+        for sip in range(4)
+    }
+    sends = [each for each in rows_of(world, 0, OPS) if each["name"] == "ipcq_send"]
+    at_source = [(each["address"], each["step"]) for each in crossings[0]]
+    assert at_source == [(each["address"], each["step"]) for each in sends] != []
+    passing = [each["step"] for sip in (1, 2, 3) for each in crossings[sip]]
+    assert passing == [NONE] * len(sends)
+    arrivals = [each for each in rows_of(world, 2, OPS) if each["name"] == "arrival"]
+    assert [each["step"] for each in arrivals] == [NONE] * len(sends)
