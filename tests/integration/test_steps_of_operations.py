@@ -160,3 +160,59 @@ def test_a_launch_that_is_repeated_has_the_steps_of_one_that_is_simulated(
 
 def test_a_command_without_cost_has_a_step_which_its_operations_name() -> None:
     assert misattributed(of_messages(WITHOUT_COST)) == []
+
+
+def test_a_crossing_names_the_send_in_the_sip_where_it_begins_and_no_other() -> None:
+    def program(rank: int) -> None:
+        torch.distributed.init_process_group("ahbm")
+        x = torch.zeros(3000, dp=ONE)
+        # In a ring of four SIPs, the message passes one of the others.
+        if rank == 0:
+            torch.distributed.send(x, 2)
+        elif rank == 2:
+            torch.distributed.recv(x, 0)
+
+    world = simulate(program, 4, topology=variant_text(system__sips__count=4), record=True)
+    assert misattributed(world) == []
+    crossings = {
+        sip: [each for each in rows_of(world, sip, OPS) if each["name"] == "ipcq_data"]
+        for sip in range(4)
+    }
+    sends = [each for each in rows_of(world, 0, OPS) if each["name"] == "ipcq_send"]
+    at_source = [(each["address"], each["step"]) for each in crossings[0]]
+    assert at_source == [(each["address"], each["step"]) for each in sends] != []
+    passing = [each["step"] for sip in (1, 2, 3) for each in crossings[sip]]
+    assert passing == [NONE] * len(sends)
+    arrivals = [each for each in rows_of(world, 2, OPS) if each["name"] == "arrival"]
+    assert [each["step"] for each in arrivals] == [NONE] * len(sends)
+
+
+def test_pieces_of_tiles_and_epilogues_name_the_call_of_their_product() -> None:
+    def kernel(a: Pointer, b: Pointer, c: Pointer) -> None:
+        bias = tl.zeros(64, tl.float32)
+        # A tile is in the memories of several PEs.
+        left, right, out = tl.ref(a, (64, 256)), tl.ref(b, (256, 64)), tl.ref(c, (64, 64))
+        product = tl.composite("gemm", left, right, out=out, bias=bias, activation="relu")
+        for _ in range(400):
+            tl.exp(bias)
+        tl.wait(product)
+
+    def program(_rank: int) -> None:
+        a, c = torch.zeros((64, 256), dp=ROWS), torch.zeros((64, 64), dp=ROWS)
+        torch.launch("pieces", kernel, a, torch.zeros((256, 64), dp=ONE), c, grid=(1,))
+        torch.ahbm.synchronize()
+
+    topology = variant_text(
+        sip__cube_mesh={"w": 1, "h": 1},
+        cube__pe_layout__pe_per_corner=1,
+        pe__tile={"m": 32, "k": 16, "n": 32},
+    )
+    world = simulate(program, 1, topology=topology, record=True)
+    assert misattributed(world) == []
+    tiles = by_call(world)["composite"]
+    loads = [each for each in tiles if each["name"] == "load"]
+    steps = [each for each in tiles if each["name"] == "gemm"]
+    # 16 rows are on a PE, so each of two tiles of `a` is in two pieces.
+    assert len(loads) == 3 * len(steps)
+    epilogues = [each["name"] for each in tiles if each["engine"] == "pe_math"]
+    assert epilogues == ["add", "relu"] * 4
