@@ -323,6 +323,9 @@ class _Planner(NamedTuple):
         if self._group_pes == mesh.pes:
             # The slices of one cube, which has all of a matrix, load, store and load a chunk.
             first_ns += (2 * copied + part * row_bytes * pieces) / chunks / rates.slice_gbs
+        if self.own.in_rows:
+            # Own panels from other cubes come beside the copies of the first chunk.
+            links_ns -= self._panels_ns(choice)
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
         if not self.own.in_rows:
             # Copies wait for the requests of own panels, one for each slice.
@@ -352,18 +355,23 @@ class _Planner(NamedTuple):
         load = copies_load(group, self.gathered, (self.depth, chunk), is_relayed=choice.is_relayed)
         # Half of what lies elsewhere crosses the middle of the mesh, or of the cubes of a matrix.
         spread, own = self._result(), self.own.length * self.depth * self.itemsize
-        if not self._is_dealt():
-            # Neighbours that have one range load it from other cubes, each for itself.
-            spread += own * choice.parts
-        if group.width * group.height == 1:
-            spread = 0
-        across = spread / min(group.width, group.height)
+        across = 0 if group.width * group.height == 1 else spread / min(group.width, group.height)
         if self.batch > 1 and not self.own.is_on(self._group_pes):
             across = max(across, own * self.batch / min(mesh.width, mesh.height))
         if not self.own.in_rows and self.machine.cuts_matrices(self.batch):
             # A quarter of the products of a row and a column of a matrix in two cubes.
             across += own / 2
-        return (load * copied + across / 2) / self.machine.link_gbs
+        return (load * copied + across / 2) / self.machine.link_gbs + self._panels_ns(choice)
+
+    def _panels_ns(self, choice: _GatherChoice) -> float:
+        """The time of a link in the middle for own panels that lie elsewhere. Neighbours that have
+        one range load it each for itself.
+        """
+        group = self.machine.group(self.batch)
+        if self._is_dealt() or group.width * group.height == 1:
+            return 0.0
+        loaded = self.own.length * self.depth * self.itemsize * choice.parts
+        return loaded / min(group.width, group.height) / 2 / self.machine.link_gbs
 
     def _result(self) -> int:
         """The bytes of the result."""
