@@ -20,10 +20,6 @@ from runtime.device.products.product_plan import ACCUMULATOR_BYTES, ProductSize
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import row_major
 
-_LEAST_GAIN = 1.25
-"""The gain from which copies are taken in place of blocks for sums in order, whose programs have
-published times: more than most estimates are wrong.
-"""
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
 
@@ -66,7 +62,7 @@ def _matrices(call: ProductCall) -> ProductMatrices:
         grid=None if call.in_order else cube_grid(call),
         # The sums of parts are those of whole rows, in memory without gaps.
         most_parts=k if call.out.is_contiguous and not call.in_order else 1,
-        least_gain=_LEAST_GAIN if call.in_order else 1.0,
+        in_order=call.in_order,
     )
 
 

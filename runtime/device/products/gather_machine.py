@@ -1,10 +1,11 @@
 """The operands and the machine of a product of which one operand is copied to cubes."""
 
 from bisect import bisect_left
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import CubeMesh
+from runtime.device.products.cube_mesh import CubeMesh, all_gather_load, relayed_gather_load
 from runtime.device.products.product_plan import PeRates
 from runtime.model.placement import Span
 
@@ -103,7 +104,7 @@ class GatherMachine(NamedTuple):
         share = max(_LEAST_SHARE_BYTES, nbytes // self.rates.pes)
         return self.far_ns(-(-rows // max(1, share // row_bytes)))
 
-    def cuts(self, count: int) -> bool:
+    def cuts_matrices(self, count: int) -> bool:
         """Whether some matrices of a batch begin in one cube and end in the next."""
         cubes = self.mesh.width * self.mesh.height
         return bool(count % cubes and cubes % count)
@@ -114,3 +115,23 @@ class GatherMachine(NamedTuple):
         cubes = max(1, mesh.width * mesh.height // count)
         width = min(cubes, mesh.width)
         return mesh._replace(width=width, height=-(-cubes // width))
+
+
+@lru_cache(maxsize=1024)
+def copies_load(
+    mesh: CubeMesh, gathered: GatherOperand, depth: tuple[int, int], *, is_relayed: bool
+) -> float:
+    """The part of a gathered operand that passes the busiest links, one chunk after the other:
+    chunks of an operand with the depth in memory rows lie in few cubes each. `depth` is that of the
+    product, and that of a chunk.
+    """
+    whole, chunk = depth
+    gather_load = relayed_gather_load if is_relayed else all_gather_load
+    load = 0.0
+    for first in range(0, whole, chunk):
+        stop = min(first + chunk, whole)
+        span = None
+        if chunk < whole:
+            span = first * gathered.ends[-1] // whole, stop * gathered.ends[-1] // whole
+        load += gather_load(mesh, gathered.shares(mesh.pes, span)) * (stop - first) / whole
+    return load

@@ -19,12 +19,7 @@ from itertools import pairwise, product
 from math import hypot
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import (
-    CubeMesh,
-    all_gather_load,
-    relayed_gather_load,
-)
-from runtime.device.products.gather_machine import GatherMachine, GatherOperand
+from runtime.device.products.gather_machine import GatherMachine, GatherOperand, copies_load
 from runtime.device.products.gather_slots import GatherSlot, SlotCut, padded
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
@@ -328,6 +323,9 @@ class _Planner(NamedTuple):
         if self._group_pes == mesh.pes:
             # The slices of one cube, which has all of a matrix, load, store and load a chunk.
             first_ns += (2 * copied + part * row_bytes * pieces) / chunks / rates.slice_gbs
+        if self.own.in_rows:
+            # Own panels from other cubes come beside the copies of the first chunk.
+            links_ns -= self._panels_ns(choice)
         first_ns += max(links_ns, requests_ns) / chunks + steps_ns / max(chunks, 4)
         if not self.own.in_rows:
             # Copies wait for the requests of own panels, one for each slice.
@@ -354,21 +352,26 @@ class _Planner(NamedTuple):
         mesh, group = self.machine.mesh, self.machine.group(self.batch)
         copied = self.gathered.length * self.depth * self.itemsize
         chunk = self.depth if self.gathered.in_rows else choice.chunk
-        load = _copies_load(group, self.gathered, (self.depth, chunk), is_relayed=choice.is_relayed)
+        load = copies_load(group, self.gathered, (self.depth, chunk), is_relayed=choice.is_relayed)
         # Half of what lies elsewhere crosses the middle of the mesh, or of the cubes of a matrix.
         spread, own = self._result(), self.own.length * self.depth * self.itemsize
-        if not self._is_dealt():
-            # Neighbours that have one range load it from other cubes, each for itself.
-            spread += own * choice.parts
-        if group.width * group.height == 1:
-            spread = 0
-        across = spread / min(group.width, group.height)
+        across = 0 if group.width * group.height == 1 else spread / min(group.width, group.height)
         if self.batch > 1 and not self.own.is_on(self._group_pes):
             across = max(across, own * self.batch / min(mesh.width, mesh.height))
-        if not self.own.in_rows and self.machine.cuts(self.batch):
+        if not self.own.in_rows and self.machine.cuts_matrices(self.batch):
             # A quarter of the products of a row and a column of a matrix in two cubes.
             across += own / 2
-        return (load * copied + across / 2) / self.machine.link_gbs
+        return (load * copied + across / 2) / self.machine.link_gbs + self._panels_ns(choice)
+
+    def _panels_ns(self, choice: _GatherChoice) -> float:
+        """The time of a link in the middle for own panels that lie elsewhere. Neighbours that have
+        one range load it each for itself.
+        """
+        group = self.machine.group(self.batch)
+        if self._is_dealt() or group.width * group.height == 1:
+            return 0.0
+        loaded = self.own.length * self.depth * self.itemsize * choice.parts
+        return loaded / min(group.width, group.height) / 2 / self.machine.link_gbs
 
     def _result(self) -> int:
         """The bytes of the result."""
@@ -382,26 +385,6 @@ class _Planner(NamedTuple):
         if self.gathered.in_rows:
             return self.gathered.pieces(self.gathered.length, -(-chunk // pes))
         return self.gathered.pieces(-(-chunk // pes), self.gathered.length)
-
-
-@lru_cache(maxsize=1024)
-def _copies_load(
-    mesh: CubeMesh, gathered: GatherOperand, depth: tuple[int, int], *, is_relayed: bool
-) -> float:
-    """The part of a gathered operand that passes the busiest links, one chunk after the other:
-    chunks of an operand with the depth in memory rows lie in few cubes each. `depth` is that of the
-    product, and that of a chunk.
-    """
-    whole, chunk = depth
-    gather_load = relayed_gather_load if is_relayed else all_gather_load
-    load = 0.0
-    for first in range(0, whole, chunk):
-        stop = min(first + chunk, whole)
-        span = None
-        if chunk < whole:
-            span = first * gathered.ends[-1] // whole, stop * gathered.ends[-1] // whole
-        load += gather_load(mesh, gathered.shares(mesh.pes, span)) * (stop - first) / whole
-    return load
 
 
 def _ranges(span: Span, count: int) -> tuple[Span, ...]:

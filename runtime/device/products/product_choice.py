@@ -48,8 +48,8 @@ chunk, and the slots of a step that pass a link.
 class ProductMatrices(NamedTuple):
     """Products of matrices: their number and the size of one, both operands as they are in memory
     (None if neither rows nor columns have their elements side by side), the shares of each, the
-    grid of cubes if one divides it, and the most parts into which the sums may be cut. Copies are
-    taken where blocks would take `least_gain` times as long.
+    grid of cubes if one divides it, and the most parts into which the sums may be cut. Those of
+    sums in order have no copies beside panels with the depth in memory rows.
     """
 
     machine: GatherMachine
@@ -60,7 +60,7 @@ class ProductMatrices(NamedTuple):
     shares: tuple[int, int]
     grid: CubeGrid | None
     most_parts: int
-    least_gain: float = 1.0
+    in_order: bool = False
 
     def first(self) -> "ProductMatrices":
         """The first product of a batch."""
@@ -87,12 +87,12 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
     choices = [
         ProductChoice(_blocks_ns(product, parts), "blocks", parts) for parts in _parts(product)
     ]
-    if product.a is not None and product.b is not None:
+    if product.a is not None and product.b is not None and machine.rates.pes > 1:
         for own, gathered, own_is_b in (
             (product.b, product.a, True),
             (product.a, product.b, False),
         ):
-            if product.least_gain > 1 and not own.in_rows:
+            if product.in_order and not own.in_rows:
                 # Of large products these estimates are too short by up to 3 times.
                 continue
             depth = size.k, size.itemsize
@@ -100,7 +100,7 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
                 machine, own, gathered, depth, own_is_b=own_is_b, batch=product.batch
             )
             overlap = _OVERLAP if own.in_rows and product.batch == 1 else _LITTLE_OVERLAP
-            time_ns = inf if plan is None else plan.time_ns * overlap * product.least_gain
+            time_ns = inf if plan is None else plan.time_ns * overlap
             choices.append(ProductChoice(time_ns, "copies", own_is_b=own_is_b))
     if product.batch > 1:
         one = product_choice(product.first())
@@ -175,7 +175,9 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
         time_ns += machine.stored_ns(row, row_bytes, sums) * turns
         time_ns += sums * _SUMS_ON_A_LINK / machine.link_gbs
         return time_ns + _LAUNCH_NS + machine.far_ns(parts)
-    return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * turns
+    # Tiles of the result are stored one by one, each beside half of the one in front of it.
+    stores = (1 + -(-column // tile.n)) / 2 * turns
+    return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * stores
 
 
 def _operand_size(
