@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -99,7 +100,8 @@ class CoverageRecord:
             except BaseException:
                 threads.shutdown(wait=False, cancel_futures=True)
                 for each in running:
-                    each.terminate()
+                    if each.poll() is None:
+                        os.killpg(each.pid, signal.SIGTERM)
                 raise
         for failure in failures:
             if failure is not None:
@@ -152,6 +154,8 @@ class CoverageRecord:
                 stderr=errors,
                 text=True,
                 cwd=folder,
+                # A group of its own: what a program has started is ended with it.
+                start_new_session=True,
                 env={**os.environ, **program.environment},
             ) as process:
                 running.append(process)

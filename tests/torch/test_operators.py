@@ -14,7 +14,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.multiproc, pytest.mark.timeout(600)]
 PROGRAM = (PROGRAMS / "operators.py").read_text("utf-8")
 NAMES = re.findall(r'^    "([\w ]+)": \(', PROGRAM, re.MULTILINE)
 ON_HOST = {
-    "bits of floats": "bitwise_and.Tensor_out bitwise_right_shift.Tensor_out",
     "short integers on the host": "add.out",
     "sort on the host": "scatter.src_out sort.values_stable",
 }
@@ -34,6 +33,12 @@ def test_the_program_reports_every_case(outcomes: Mapping[str, tuple[str, str]])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_equals_that_of_the_cpu(name: str, outcomes: Mapping[str, tuple[str, str]]):
     assert outcomes[name] == ("ok", ON_HOST.get(name, ""))
+
+
+def test_types_that_a_cpu_refuses_are_errors_that_a_program_catches(run: Runs):
+    lines = [line.split(" | ") for line in run("refused_types.py").splitlines() if " | " in line]
+    assert len(lines) > 30
+    assert [each for each in lines if each[1] != each[2] or not each[1].endswith("Error")] == []
 
 
 def test_an_error_in_place_of_a_fallback_names_the_operator(run: Runs):

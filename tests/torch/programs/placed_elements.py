@@ -110,7 +110,14 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
         lambda x, i: x.scatter_reduce(1, i, x[:, :150], "amin", include_self=False),
         (LARGE, AT),
     ),
-    "scatter of a large number": (lambda x, i: x.scatter(1, i, 2**62 + 1), (LARGE, AT)),
+    "scatter_add of 256 bools": (
+        lambda m: (~m).scatter_add(0, torch.zeros_like(m, dtype=torch.int64), m)[:9],
+        (ALL.view(-1)[:256],),
+    ),
+    "index_add of bools": (
+        lambda m, i: m.index_add(1, i[0, :9], m[:, :9], alpha=-1),
+        (MASK, AT),
+    ),
     "index_add of integers": (
         lambda x, i: x.index_add(1, i[0], x[:, :150], alpha=3),
         (LARGE, AT),

@@ -66,7 +66,7 @@ def _elu_backward(
     return compute("elu_backward", function, (grad, x), grad_input)
 
 
-@operator("softplus.out")
+@operator("softplus.out", types=FLOATS)
 def _softplus(x: Tensor, beta: float = 1, threshold: float = 20, *, out: Tensor) -> Tensor:
     def function(x: Value) -> Value:
         scaled = x * float(beta)
@@ -100,21 +100,21 @@ def _variance(
     return (variance / left).view(shape), mean.view(shape)
 
 
-@operator("var.correction")
+@operator("var.correction", types=FLOATS)
 def _var(
     x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Tensor:
     return _variance(x, dim, correction, keepdim=keepdim)[0].to(x.dtype)
 
 
-@operator("std.correction")
+@operator("std.correction", types=FLOATS)
 def _std(
     x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Tensor:
     return _variance(x, dim, correction, keepdim=keepdim)[0].sqrt().to(x.dtype)
 
 
-@operator("var_mean.correction")
+@operator("var_mean.correction", types=FLOATS)
 def _var_mean(
     x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def _var_mean(
     return variance.to(x.dtype), mean.to(x.dtype)
 
 
-@operator("std_mean.correction")
+@operator("std_mean.correction", types=FLOATS)
 def _std_mean(
     x: Tensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Tensor, Tensor]:

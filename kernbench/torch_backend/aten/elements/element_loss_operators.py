@@ -27,7 +27,7 @@ def _scale(x: Tensor, reduction: int) -> float:
     return 1 / max(x.numel(), 1) if reduction == MEAN else 1.0
 
 
-@operator("mse_loss.out")
+@operator("mse_loss.out", types=FLOATS)
 def _mse_loss(x: Tensor, target: Tensor, reduction: int = MEAN, *, out: Tensor) -> Tensor:
     losses = _reduced((x - target).square(), reduction)
     return out.resize_(losses.shape).copy_(losses)
@@ -38,7 +38,7 @@ def _mse_loss_backward(grad: Tensor, x: Tensor, target: Tensor, reduction: int) 
     return (x - target) * (2 * _scale(x, reduction)) * grad
 
 
-@operator("smooth_l1_loss.out")
+@operator("smooth_l1_loss.out", types=FLOATS)
 def _smooth_l1_loss(
     x: Tensor, target: Tensor, reduction: int = MEAN, beta: float = 1.0, *, out: Tensor
 ) -> Tensor:
@@ -62,7 +62,7 @@ def _smooth_l1_loss_backward(
     return compute("smooth_l1_loss_backward", function, (grad, x, target), grad_input)
 
 
-@operator("huber_loss")
+@operator("huber_loss", types=FLOATS)
 def _huber_loss(x: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
     def function(x: Value, target: Value) -> Value:
         distance = tl.abs(x - target)
@@ -84,7 +84,7 @@ def _huber_loss_backward(
     return compute("huber_loss_backward", function, (grad, x, target), grad_input)
 
 
-@operator("binary_cross_entropy")
+@operator("binary_cross_entropy", types=FLOATS)
 def _binary_cross_entropy(
     x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:

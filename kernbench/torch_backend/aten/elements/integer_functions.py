@@ -55,7 +55,10 @@ def _near_quotient(a: Value, b: Value) -> Value:
 def power(base: Value, exponent: Value) -> Value:
     """The power of corresponding elements; of a negative exponent, the fraction rounded to 0."""
     is_signed = base.dtype.holds(-1)
-    result, square = base * 0 + 1, base
+    # Registers hold narrower values to the end of a chain: those of all bits would not fit.
+    wide = base * 0 + exponent * 0
+    base, exponent = wide + base, wide + exponent
+    result, square = wide + 1, base
     for bit in range(8 * base.dtype.itemsize - is_signed):
         result = tl.where((exponent & (1 << bit)) != 0, result * square, result)
         square = square * square

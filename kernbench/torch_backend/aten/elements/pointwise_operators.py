@@ -173,20 +173,24 @@ _BINARY: dict[str, OperandFunction] = {
     "tanh_backward.grad_input": lambda grad, y: grad * (1.0 - y * y),
     "silu_backward.grad_input": _silu_backward,
     "threshold_backward.grad_input": _threshold_backward,
-    "lerp.Scalar_out": lambda start, end, weight: start + (end - start) * weight,
-    "lerp.Tensor_out": lambda start, end, weight: start + (end - start) * weight,
 }
 _OF_INTEGERS: dict[str, Function] = {
     "bitwise_and.Tensor_out": tl.bitwise_and,
     "bitwise_or.Tensor_out": tl.bitwise_or,
     "bitwise_xor.Tensor_out": tl.bitwise_xor,
 }
+_OF_FLOATS: dict[str, OperandFunction] = {
+    "silu.out": tl.silu,
+    "leaky_relu.out": lambda x, slope=0.01: tl.where(x > 0, x, x * slope),
+    "lerp.Scalar_out": lambda start, end, weight: start + (end - start) * weight,
+    "lerp.Tensor_out": lambda start, end, weight: start + (end - start) * weight,
+}
 _UNARY: dict[str, Function] = {
     **{
         f"{name}.out": getattr(tl, name)
         for name in (
             *("exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "abs", "erf"),
-            *("exp2", "log2", "silu"),
+            *("exp2", "log2"),
         )
     },
     "neg.out": _negative,
@@ -205,7 +209,8 @@ for _name, _function in {**_BINARY, **_UNARY}.items():
     _register(_name, _function)
 for _name, _function in _OF_INTEGERS.items():
     _register(_name, _function, types=INTEGERS)
-_register("leaky_relu.out", lambda x, slope=0.01: tl.where(x > 0, x, x * slope), types=FLOATS)
+for _name, _function in _OF_FLOATS.items():
+    _register(_name, _function, types=FLOATS)
 for _name, _function in _COMPARISONS.items():
     _register(f"{_name}.Tensor_out", _function, compares=True)
     _register(f"{_name}.Scalar_out", _function, compares=True)
@@ -265,7 +270,7 @@ def _relu_in_place(x: Tensor) -> Tensor:
     return compute("relu", tl.relu, (x,), x)
 
 
-@operator("gelu.out")
+@operator("gelu.out", types=FLOATS)
 def _gelu_out(x: Tensor, *, approximate: str = "none", out: Tensor) -> Tensor:
     return compute("gelu", tl.gelu if approximate == "tanh" else _gelu, (x,), out)
 

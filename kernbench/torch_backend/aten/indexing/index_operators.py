@@ -172,7 +172,8 @@ def _index_add(
     if x.dtype not in SUMMED:
         shape = [index.numel() if axis == dim % x.dim() else 1 for axis in range(x.dim())]
         columns = index.to(torch.int64).view(shape).expand(source.shape)
-        return torch.scatter_add(x, dim, columns, source * alpha, out=out)
+        factor = bool(alpha) if x.dtype == torch.bool else alpha
+        return torch.scatter_add(x, dim, columns, source * factor, out=out)
     if out.data_ptr() != x.data_ptr():
         out.resize_(x.shape).copy_(x)
     table = out.movedim(dim, 0).contiguous()

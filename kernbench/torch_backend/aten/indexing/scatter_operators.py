@@ -82,9 +82,10 @@ def _placed(
         assert isinstance(source, Tensor), "sums are those of tensors"
         return _added_rows(x, dim, index, source, out)
     if x.dtype == torch.bool:
-        numbers = source.to(torch.uint8) if isinstance(source, Tensor) else int(bool(source))
-        whole = torch.empty_like(x, dtype=torch.uint8)
-        mask = _placed(name, how, x.to(torch.uint8), (dim, index, numbers), whole)
+        # In bytes, 256 true elements would have the sum 0.
+        numbers = source.to(torch.int32) if isinstance(source, Tensor) else int(bool(source))
+        whole = torch.empty_like(x, dtype=torch.int32)
+        mask = _placed(name, how, x.to(torch.int32), (dim, index, numbers), whole)
         return mask if mask is NotImplemented else out.copy_(whole != 0)
     within = _within(index, dim)
     rows, columns = (each.movedim(dim, -1).contiguous() for each in (x[within], index))
@@ -115,9 +116,6 @@ def _launch(
     windows = [window_of(each) for each in (rows, columns, result)]
     start, numbers, out = map(pointer_of, windows)
     placed: Pointer | float
-    if isinstance(elements, int) and int(float(elements)) != elements:
-        # The engine takes numbers as float64; an integer that this rounds is read from memory.
-        elements = torch.full_like(columns, elements, dtype=rows.dtype)
     if isinstance(elements, Tensor):
         windows.append(window_of(elements))
         placed = pointer_of(windows[-1])

@@ -76,7 +76,16 @@ def _mv(a: Tensor, b: Tensor) -> Tensor:
 
 @operator("dot", types=_TYPES)
 def _dot(a: Tensor, b: Tensor) -> Tensor:
+    _check_types(a, b)
     return (a * b).sum()
+
+
+def _check_types(a: Tensor, b: Tensor) -> None:
+    if a.dtype != b.dtype:
+        raise RuntimeError(
+            f"a product of {a.dtype} and {b.dtype}: both operands have to have one type; convert "
+            "one of them with x.to(dtype), or run the product under torch.autocast"
+        )
 
 
 def _scaled_sum(name: str, addend: _Scaled, product: _Scaled, out: Tensor) -> Tensor:
@@ -96,6 +105,7 @@ def _product(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
 
 
 def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    _check_types(a, b)
     shape = (a.shape[0], a.shape[1], b.shape[2])
     if out.shape != shape:
         out.resize_(shape)

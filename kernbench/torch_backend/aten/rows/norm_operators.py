@@ -25,13 +25,14 @@ from kernbench.torch_backend.launching.rowwise_launch import (
     matrix,
     row,
 )
+from kernbench.torch_backend.runtime.element_types import FLOATS
 from kernbench.torch_backend.runtime.pytorch_api import vector_norm
 from runtime.device.kernels.rowwise import RowChain
 from runtime.language import tl
 from runtime.language.value import Value
 
 
-@operator("native_layer_norm")
+@operator("native_layer_norm", types=FLOATS)
 def _layer_norm(
     x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -105,7 +106,7 @@ def _layer_norm_backward(
     )
 
 
-@operator("_fused_rms_norm")
+@operator("_fused_rms_norm", types=FLOATS)
 def _rms_norm(
     x: Tensor, shape: Sequence[int], weight: Tensor | None, eps: float | None
 ) -> tuple[Tensor, Tensor]:
@@ -234,7 +235,7 @@ def _of_input_and_level(
     return (inner - level - normal * along) * scale
 
 
-@operator("native_batch_norm", "_native_batch_norm_legit")
+@operator("native_batch_norm", "_native_batch_norm_legit", types=FLOATS)
 def _batch_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -326,7 +327,7 @@ def _scaled(normal: Tensor, weight: Tensor | None, bias: Tensor | None, x: Tenso
     return (result if bias is None else result + by_channel(bias, x)).to(x.dtype)
 
 
-@operator("native_group_norm")
+@operator("native_group_norm", types=FLOATS)
 def _group_norm(
     x: Tensor,
     weight: Tensor | None,

@@ -17,7 +17,7 @@ from kernbench.torch_backend.launching.rowwise_launch import (
     matrix,
     sum_of_rows,
 )
-from kernbench.torch_backend.runtime.element_types import hardware_type
+from kernbench.torch_backend.runtime.element_types import FLOATS, hardware_type
 from runtime.device.kernels.rowwise import RowChain
 from runtime.device.launches.device_tensor import DeviceTensor
 from runtime.device.operations import reductions
@@ -126,7 +126,7 @@ _truth("any", reductions.any)
 _truth("all", reductions.all)
 
 
-@operator("linalg_vector_norm.out")
+@operator("linalg_vector_norm.out", types=FLOATS)
 def _norm(
     x: torch.Tensor,
     order: float = 2,

@@ -12,12 +12,13 @@ from torch import Tensor
 
 from kernbench.torch_backend.aten.operators import operator
 from kernbench.torch_backend.launching.rowwise_launch import launch_rowwise, matrix
+from kernbench.torch_backend.runtime.element_types import FLOATS
 from runtime.device.kernels.rowwise import RowChain
 from runtime.language import tl
 from runtime.language.value import Value
 
 
-@operator("_softmax.out")
+@operator("_softmax.out", types=FLOATS)
 def _softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
     if _on_rows("softmax", _SOFTMAX, dim, {"x": x}, out):
@@ -26,7 +27,7 @@ def _softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor
     return out.copy_(powers / powers.sum(dim, keepdim=True))
 
 
-@operator("_log_softmax.out")
+@operator("_log_softmax.out", types=FLOATS)
 def _log_softmax(x: Tensor, dim: int, half_to_float: bool, *, out: Tensor) -> Tensor:
     del half_to_float
     if _on_rows("log_softmax", _LOG_SOFTMAX, dim, {"x": x}, out):
