@@ -67,7 +67,8 @@ def test_no_number_of_products_is_a_cliff(run: Runs, matrix: str):
     counts = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32)
     times = [each for each, _ in times_of(run, *(f"{each}x{matrix}" for each in counts)).values()]
     for (fewer, short), (more, long) in pairwise(zip(counts, times, strict=True)):
-        assert 0.9 < long / short < max(1.5, 1.05 * more / fewer)
+        # Counts that divide the cubes, or the reverse, have no matrix in two of them: 18 % less.
+        assert 0.8 < long / short < max(1.5, 1.05 * more / fewer)
 
 
 @pytest.mark.nightly
