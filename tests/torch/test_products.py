@@ -78,5 +78,6 @@ def test_no_number_of_rows_is_a_cliff(run: Runs, weight: str):
     rows = (2, 3, 4, 6, 8, 12, 18, 26, 37, 55, 80, 118, 129)
     times = [each for each, _ in times_of(run, *(f"{row}x{weight}" for row in rows)).values()]
     for fewer, more in pairwise(times):
-        # At most half more rows; a plan with more parts may save a few percent.
-        assert 0.95 < more / fewer < 1.5
+        # At most half more rows; a plan with more parts may save a few percent: 129 rows times 1000
+        # x 4096 take 6 % less than 118.
+        assert 0.92 < more / fewer < 1.5
