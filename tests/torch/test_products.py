@@ -67,7 +67,8 @@ def test_no_number_of_products_is_a_cliff(run: Runs, matrix: str):
     counts = (1, 2, 3, 4, 6, 8, 12, 16, 17, 24, 32)
     times = [each for each, _ in times_of(run, *(f"{each}x{matrix}" for each in counts)).values()]
     for (fewer, short), (more, long) in pairwise(zip(counts, times, strict=True)):
-        assert 0.9 < long / short < max(1.5, 1.05 * more / fewer)
+        # Counts that divide the cubes, or the reverse, have no matrix in two of them: 18 % less.
+        assert 0.8 < long / short < max(1.5, 1.05 * more / fewer)
 
 
 @pytest.mark.nightly
@@ -77,5 +78,6 @@ def test_no_number_of_rows_is_a_cliff(run: Runs, weight: str):
     rows = (2, 3, 4, 6, 8, 12, 18, 26, 37, 55, 80, 118, 129)
     times = [each for each, _ in times_of(run, *(f"{row}x{weight}" for row in rows)).values()]
     for fewer, more in pairwise(times):
-        # At most half more rows; a plan with more parts may save a few percent.
-        assert 0.95 < more / fewer < 1.5
+        # At most half more rows; a plan with more parts may save a few percent: 129 rows times 1000
+        # x 4096 take 6 % less than 118.
+        assert 0.92 < more / fewer < 1.5

@@ -175,7 +175,7 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
         time_ns += machine.stored_ns(row, row_bytes, sums) * turns
         time_ns += sums * _SUMS_ON_A_LINK / machine.link_gbs
         return time_ns + _LAUNCH_NS + machine.far_ns(parts)
-    # Tiles of the result are stored one by one, each beside half of the one in front of it.
+    # Tiles of the result are stored one by one, each beside half of its predecessor.
     stores = (1 + -(-column // tile.n)) / 2 * turns
     return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * stores
 
