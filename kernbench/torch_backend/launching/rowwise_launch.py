@@ -203,32 +203,40 @@ def sum_of_rows(
     out: torch.Tensor, matrix: torch.Tensor, shape: tuple[int, int], scale: float = 1
 ) -> None:
     """Write the sum of all rows, or of all elements if `out` is one number, times `scale` to `out`,
-    in one launch: each PE sums its rows, then the PEs of a cube, then the cubes.
+    in one launch: each PE sums its rows, then the PEs of a cube, then the cubes. Of fewer rows than
+    there are PEs, each PE sums columns where that are more PEs.
     """
     (rows, columns), is_number = shape, out.numel() == 1
     wide = torch.float64 if matrix.dtype == torch.float64 else torch.float32
     source, target = window_of(matrix), window_of(out)
     parts = dealt_rows(rows, source.window)
+    summed = hardware_type(wide)
+    if len(parts) < min(len(target.window.shards), columns // _LEAST_COLUMNS):
+        added = row_sums.AddedRows(rows, columns, _most_columns(rows, summed), summed)
+        _sum_of_columns(target, source, added, scale)
+        return
     # A panel of columns whose sums the registers of the vector engine hold.
     width = min(columns, longest_kept(1))
     most = most_elements((_ROW_BLOCKS + 1) * matrix.itemsize) // width
     own = max(last - first for first, last in parts.values())
+    group = get_device_properties().pes_per_cube
     partial = torch.empty(
         (len(parts), 1 if is_number else columns), dtype=wide, device=matrix.device
     )
     sums = row_sums.RowSums(
         parts=len(parts),
         block=(max(1, min(most, -(-own // _ROW_BLOCKS))), width),
-        group=get_device_properties().pes_per_cube,
+        group=group,
         columns=columns,
         least=_LEAST_COLUMNS,
+        widest=_most_columns(max(group, -(-len(parts) // group)), summed),
         is_number=is_number,
         scale=scale,
     )
     numbered = {pe: (index, *span) for index, (pe, span) in enumerate(parts.items())}
     between = window_of(partial)
     arguments = (
-        hardware_type(wide),
+        summed,
         PerPe(numbered),
         sums,
         pointer_of(source),
@@ -236,6 +244,23 @@ def sum_of_rows(
         pointer_of(target),
     )
     launched("sum", row_sums.sum_of_rows, arguments, [source, between, target], list(parts))
+
+
+def _sum_of_columns(
+    out: StridedWindow, matrix: StridedWindow, rows: row_sums.AddedRows, scale: float
+) -> None:
+    pes = [(shard.spec.cube, shard.spec.pe) for shard in out.window.shards]
+    count = min(len(pes), rows.pitch // _LEAST_COLUMNS)
+    parts = dict(zip(pes, chunk_bounds(rows.pitch, count), strict=False))
+    arguments = (PerPe(parts), rows, scale, pointer_of(matrix), pointer_of(out))
+    launched("sum", row_sums.sum_of_columns, arguments, [matrix, out], list(parts))
+
+
+def _most_columns(rows: int, dtype: DType) -> int:
+    """The columns of rows that are added at once: the scratch holds them as they are loaded, in the
+    type of the sums, and the sums.
+    """
+    return most_elements((2 * rows + 3) * dtype.itemsize)
 
 
 def dealt_rows(rows: int, matrix: DeviceTensor) -> dict[Pe, tuple[int, int]]:

@@ -14,8 +14,8 @@ _AHEAD = 4
 class RowSums(NamedTuple):
     """A sum of rows: `part` (number, first, last) are the rows of a PE, a `block` is the number of
     rows and of columns at once, `group` that of the PEs which add their sums first. Of `columns`, a
-    PE adds at least `least`. If all elements are summed, the result is one number; `scale` is its
-    factor.
+    PE adds at least `least`, and at most `widest` at once. If all elements are summed, the result
+    is one number; `scale` is its factor.
     """
 
     parts: int
@@ -23,8 +23,18 @@ class RowSums(NamedTuple):
     group: int
     columns: int
     least: int
+    widest: int
     is_number: bool
     scale: float
+
+
+class AddedRows(NamedTuple):
+    """`height` rows, a `pitch` apart, which are added in `dtype`, `at_once` columns at a time."""
+
+    height: int
+    pitch: int
+    at_once: int
+    dtype: DType
 
 
 def sum_of_rows(
@@ -48,17 +58,13 @@ def sum_of_rows(
         first = number // sums.group * sums.group
         members = min(sums.group, sums.parts - first)
         address = partial + first * columns
-        _add_rows(
-            (members, columns),
-            address,
-            address,
-            _share(columns, number - first, members, sums.least),
-        )
+        rows = AddedRows(members, columns, sums.widest, dtype)
+        _add_rows(rows, address, address, _share(columns, number - first, members, sums.least))
         tl.barrier()
         members = tl.cdiv(sums.parts, sums.group)
     pitch = columns * (sums.group if members < sums.parts else 1)
     mine = _share(columns, number, sums.parts, sums.least)
-    _add_rows((members, pitch), partial, out, mine, sums.scale)
+    _add_rows(AddedRows(members, pitch, sums.widest, dtype), partial, out, mine, sums.scale)
 
 
 def _own_sums(
@@ -85,19 +91,17 @@ def _own_sums(
 
 
 def _add_rows(
-    shape: tuple[int, int],
-    source: Pointer,
-    target: Pointer,
-    columns: tuple[int, int],
-    scale: float = 1,
+    rows: AddedRows, source: Pointer, target: Pointer, columns: tuple[int, int], scale: float = 1
 ) -> None:
-    (rows, pitch), (first, last) = shape, columns
-    if first >= last:
-        return
-    with tl.scratch():
-        values = tl.load(source + first, (rows, last - first), (pitch, 1))
-        total = tl.sum(values, 0, keep_dims=True)
-        tl.store(target + first, in_type(total if scale == 1 else total * scale, target.dtype))
+    """Write the sums of the columns [first, last)."""
+    first, last = columns
+    for column in range(first, last, rows.at_once):
+        with tl.scratch():
+            width = min(rows.at_once, last - column)
+            values = tl.load(source + column, (rows.height, width), (rows.pitch, 1))
+            total = tl.sum(in_type(values, rows.dtype), 0, keep_dims=True)
+            scaled = total if scale == 1 else total * scale
+            tl.store(target + column, in_type(scaled, target.dtype))
 
 
 def _share(columns: int, number: int, parts: int, least: int) -> tuple[int, int]:
@@ -107,18 +111,10 @@ def _share(columns: int, number: int, parts: int, least: int) -> tuple[int, int]
 
 
 def sum_of_columns(
-    part: tuple[int, int], shape: tuple[int, int], at_once: int, source: Pointer, out: Pointer
+    part: tuple[int, int], rows: AddedRows, scale: float, source: Pointer, out: Pointer
 ) -> None:
-    """Kernel: elements [first, last) of `out` are the sums of these columns of `source`, which has
-    `shape`; `at_once` columns at once.
-    """
-    first, last = part
-    rows, columns = shape
-    for column in range(first, last, at_once):
-        with tl.scratch():
-            width = min(at_once, last - column)
-            values = tl.load(source + column, (rows, width), (columns, 1))
-            tl.store(out + column, in_type(tl.sum(values, 0, keep_dims=True), out.dtype))
+    """Kernel: elements [first, last) of `out` are the sums of these columns, times `scale`."""
+    _add_rows(rows, source, out, part, scale)
 
 
 def _added(total: Value, values: Value) -> Value:

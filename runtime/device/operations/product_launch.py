@@ -3,7 +3,7 @@
 from runtime.ccl.exchange import chunk_bounds
 from runtime.core.dtypes import float32, int8
 from runtime.core.requests import PerPe
-from runtime.device.kernels.row_sums import sum_of_columns
+from runtime.device.kernels.row_sums import AddedRows, sum_of_columns
 from runtime.device.launches.launch import launch_on
 from runtime.device.launches.strided_window import StridedWindow
 from runtime.device.movers.movers import spread
@@ -79,5 +79,6 @@ def _launch_parts(call: ProductCall, parts: int) -> None:
     spans = {(spec.cube, spec.pe): span for spec, span in zip(movers, bounds, strict=True)}
     room = running_rank().topology.kernel_scratch_bytes - _ALIGNMENT_BYTES
     at_once = max(1, room // (3 * ACCUMULATOR_BYTES) // parts)
-    arguments = (PerPe(spans), (parts, columns), at_once, sums.pointer, call.out.pointer)
+    rows = AddedRows(parts, columns, at_once, float32)
+    arguments = (PerPe(spans), rows, 1.0, sums.pointer, call.out.pointer)
     launch_on("sum", sum_of_columns, arguments, [memory, target], sorted(spans), local=True)

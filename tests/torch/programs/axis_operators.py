@@ -35,6 +35,7 @@ STARTS = torch.tensor([0, 0, 3, 7])
 IMAGE, VOLUME = numbers(2, 3, 5, 6), numbers(2, 3, 4, 5, 3)
 GRID, SPACE = 1.7 * numbers(2, 4, 3, 2), 1.7 * numbers(2, 2, 3, 2, 3)
 GRID[0, 0] = torch.tensor([[-1.0, 1.0], [1.0, 1.0], [0.0, -1.0]])
+WIDE = numbers(2, 300_007)
 Case = Callable[..., Any]
 
 
@@ -107,6 +108,9 @@ CASES: dict[str, tuple[Case, Sequence[Tensor]]] = {
         lambda x, i, y: torch.view_as_real(x.scatter(1, i, y) + x.scatter(1, i, 1 - 2j)),
         (COMPLEX, INDEX, COMPLEX[:, :5]),
     ),
+    # Longer than the scratch of a PE in one piece.
+    "sums of a wide row": (lambda x: x.sum(0), (WIDE[:1],)),
+    "means of two wide rows": (lambda x: x.mean(0), (WIDE,)),
     "sums of complex numbers": (
         lambda x, i, y: torch.view_as_real(x.clone().scatter_add_(1, i, y)),
         (COMPLEX, INDEX, COMPLEX[:, :5]),

@@ -264,7 +264,7 @@ def _batch_norm(
     return _scaled(_normal(wide, mean, scale), weight, bias, x), mean, scale
 
 
-@operator("_batch_norm_with_update")
+@operator("_batch_norm_with_update", types=FLOATS)
 def _batch_norm_with_update(x: Tensor, *given: Any) -> tuple[Tensor, ...]:
     *tensors, momentum, eps = given
     # The last result is memory that other devices reserve for the gradient.
