@@ -199,6 +199,9 @@ class Receives:
     def _match(self) -> None:
         """Give messages to receives, in the order of posting."""
         for receive in tuple(self._posted):
+            # One that is complete at once has matched those behind it.
+            if receive.state is not ReceiveState.POSTED:
+                continue
             direction = self._full_direction(receive)
             # A receive without a message does not hold up receives of other directions.
             if direction is not None:

@@ -76,6 +76,24 @@ def test_credits_of_slots_that_are_released_early_wait_for_the_older_ones() -> N
     assert third.start_ps > max(fill.end_ps for fill in fills)
 
 
+def test_messages_that_have_arrived_before_an_earlier_receive_ends_are_received_once() -> None:
+    received = list[int]()
+
+    def centre(at: tl.Pointer) -> None:
+        # All messages arrive; the copy of the first one to HBM lasts while the others are posted.
+        busy(10)
+        first = tl.recv_async("W", 64, tl.int8, dst_addr=at, dst_space="hbm")
+        buffers = [tl.empty(64, tl.int8) for _ in range(3)]
+        pending = [tl.recv_async("W", dst_addr=each, in_place=True) for each in buffers]
+        first.wait()
+        values = [tl.load(at, 64), *(each.wait() for each in pending)]
+        values += [tl.recv("W", 64, tl.int8) for _ in range(2)]
+        received.extend(content(each)[0] for each in values if each is not None)
+
+    converse(centre, west=sends("E", *range(6)), n_slots=8, slot_size=64)
+    assert received == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_kernel_that_ends_releases_what_it_has_received_in_place() -> None:
     world = converse(lambda _: content(in_place()), west=sends("E", 1), n_slots=2, slot_size=64)
     west = world.node.chips[0].pes[WEST[1]].ipcq
