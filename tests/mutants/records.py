@@ -120,8 +120,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="rows-requested-at-their-start",
         file=LOG,
-        old="record.start_ps if requested_ps is None else requested_ps, cause, times",
-        new="record.start_ps, cause, times",
+        old="record.start_ps if requested_ps is None else requested_ps\n",
+        new="record.start_ps\n",
         breaks="The row of an operation has the time of its request.",
         noticed_by=WAITS,
     ),
@@ -240,8 +240,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="epilogue-requested-when-it-begins",
         file=MATH,
-        old="record, now_ps, Cause.ENGINE)",
-        new="record, start_ps, Cause.ENGINE)",
+        old="record, now_ps, Cause.ENGINE, None, step",
+        new="record, start_ps, Cause.ENGINE, None, step",
         breaks="An epilogue waits for the engine since its tile is summed.",
         noticed_by=ENGINES,
     ),
