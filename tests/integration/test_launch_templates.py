@@ -17,6 +17,7 @@ from tests.support.repeated_launches import (
     MESH,
     ONE,
     PES,
+    ROWS,
     SIZE,
     Program,
     compared,
@@ -94,6 +95,23 @@ def test_a_launch_that_needs_more_memory_than_its_share_is_simulated(
     monkeypatch.setattr(launch_templates, "MOST_BYTES", 4 * 8 * 56)
     done = compared(monkeypatch, one_by_one(doubled, 6), data=False).done
     assert done.repeated_kernels == 0
+
+
+def test_a_launch_is_repeated_whose_tensors_lie_in_memories_that_nothing_reaches(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    def first_only(x: tl.Pointer, size: int) -> None:
+        if tl.program_id(0) + tl.program_id(1) == 0:
+            tl.store(x, tl.zeros(size, tl.float32))
+
+    def program() -> Sequence[torch.Tensor]:
+        x = torch.empty(PES * SIZE, dp=ROWS)
+        for _ in range(8):
+            torch.launch("first", first_only, x, SIZE)
+            torch.ahbm.synchronize()
+        return ()
+
+    assert compared(monkeypatch, program, record=record).done.repeated_kernels >= 4 * PES
 
 
 def test_a_launch_is_repeated_while_an_earlier_answer_is_on_its_way(

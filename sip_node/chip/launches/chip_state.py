@@ -93,23 +93,33 @@ class ChipState:
 
     def place_of(self, address: int) -> MemoryPlace | None:
         """The memory of an address; None for registers. Raises `NotRepeated` for another SIP."""
+        node = self._memory_of(address)
+        if node is None:
+            return None
+        place = self._places.get(node)
+        if place is None:
+            port: Any = self.context.memory_ports[node]
+            place = self._places[node] = MemoryPlace(
+                port.memory, port.packets.base, self._is_local(node)
+            )
+        return place
+
+    def is_external(self, address: int) -> bool:
+        """Whether an address is in HBM or SRAM, also in one that nothing has reached yet."""
+        node = self._memory_of(address)
+        return node is not None and not self._is_local(node)
+
+    def _memory_of(self, address: int) -> int | None:
         try:
             sip, node = self.context.locate(address)
         except PhysAddrError:
             return None
         if sip != self.context.sip:
             raise NotRepeated("a memory of another SIP")
-        place = self._places.get(node)
-        if place is None:
-            port: Any = self.context.memory_ports[node]
-            is_local = self.context.graph.nodes[node].kind == "pe"
-            place = self._places[node] = MemoryPlace(port.memory, port.packets.base, is_local)
-        return place
+        return node
 
-    def is_external(self, address: int) -> bool:
-        """Whether an address is in HBM or SRAM."""
-        place = self.place_of(address)
-        return place is not None and not place.is_local
+    def _is_local(self, node: int) -> bool:
+        return self.context.graph.nodes[node].kind == "pe"
 
     def locate(self, address: int) -> tuple[int, int]:
         """The SIP of an address, and the node of its memory there."""
