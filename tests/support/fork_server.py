@@ -104,6 +104,9 @@ def _become(request: dict[str, Any], opened: list[int]) -> None:
 
 def _import_torch_without_devices() -> None:
     os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+    # As the device does: where Triton is installed, the compiler leaves its import to scripts.
+    package = importlib.import_module("torch.utils._triton")
+    package.has_triton_package = lambda: sys.modules.get("triton") is not None
     importlib.import_module("torch._dynamo")
     sys.meta_path.insert(0, _Imported(sys.modules.pop("torch")))
 
