@@ -77,7 +77,8 @@ class SilenceReport(Wire, frozen=True):
 
     `grants` counts the grants that it has received. `next_ps` is its next event; `outside_ps` the
     least EIT of its channels from other hosts, never in the report of a host. `withholds` is
-    whether it reports by itself: it withholds a promise, or nothing can happen to it any more.
+    whether it reports by itself: it withholds a promise, or nothing can happen to it any more; in
+    the report of a host it is false.
     `sent` and `received` count the messages between its LPs and others; a pair without a message is
     absent.
     """

@@ -248,8 +248,9 @@ class SilenceTree:
         # One that has reported is as good as called: LP 0 compares its counts with others.
         if not (merged.withholds or self._is_called or self._reported):
             return []
-        # Nothing is outside of the run.
-        report = replace(merged, grants=self._grants, outside_ps=NEVER_PS)
+        # Nothing is outside of the run, and LP 0 grants whether or not a promise is withheld: an LP
+        # that starts or ends to withhold one is no change.
+        report = replace(merged, grants=self._grants, outside_ps=NEVER_PS, withholds=False)
         if report == self._reported:
             return []
         self._reported = report

@@ -15,6 +15,10 @@ def report(
     return SilenceReport(grants, next_ps, outside_ps, withholds)
 
 
+def of_host(next_ps: int, *, grants: int = 0) -> SilenceReport:
+    return report(next_ps, withholds=False, grants=grants)
+
+
 def calls(*lps: int) -> list[tuple[int, Silence]]:
     return [(lp, Call()) for lp in lps]
 
@@ -73,31 +77,31 @@ class TestHostsAlone:
     def test_a_host_that_waits_for_others_reports_to_lp_0(self):
         leader = SilenceTree(3, HOSTS)
         leader.receive(4, report(70, 60))
-        assert leader.receive(3, report(80)) == [(0, report(70))]
+        assert leader.receive(3, report(80)) == [(0, of_host(70))]
 
     def test_an_event_at_the_time_of_a_possible_message_from_others_is_not_granted(self):
         leader = SilenceTree(3, HOSTS)
         leader.receive(4, report(70, 70))
-        assert leader.receive(3, report(80)) == [(0, report(70))]
+        assert leader.receive(3, report(80)) == [(0, of_host(70))]
 
     def test_a_host_that_withholds_nothing_waits_for_a_call(self):
         leader = SilenceTree(3, HOSTS)
         leader.receive(4, report(70, 60, withholds=False))
         assert leader.receive(3, report(80, withholds=False)) == []
-        assert leader.receive(0, Call()) == [(0, report(70, withholds=False))]
+        assert leader.receive(0, Call()) == [(0, of_host(70))]
 
     def test_a_call_of_lp_0_is_passed_on_to_lps_that_have_not_been_called(self):
         leader = SilenceTree(3, HOSTS)
         assert leader.receive(0, Call()) == calls(3, 4)
         leader.receive(4, report(70, 60, withholds=False))
-        assert leader.receive(3, report(80, withholds=False)) == [(0, report(70, withholds=False))]
+        assert leader.receive(3, report(80, withholds=False)) == [(0, of_host(70))]
 
     def test_the_report_of_a_host_has_the_counts_of_messages_between_hosts(self):
         leader = SilenceTree(3, HOSTS)
         inside, leaving, entering = PairCount(3, 4, 5), PairCount(4, 0, 2), PairCount(1, 3, 9)
         leader.receive(4, SilenceReport(0, 70, 60, True, (leaving,), (inside,)))
         assert leader.receive(3, SilenceReport(0, 80, 60, True, (inside,), (entering,))) == [
-            (0, SilenceReport(0, 70, NEVER_PS, True, (leaving,), (entering,)))
+            (0, SilenceReport(0, 70, NEVER_PS, False, (leaving,), (entering,)))
         ]
 
     def test_the_same_is_not_reported_twice_but_a_change_is(self):
@@ -105,7 +109,15 @@ class TestHostsAlone:
         leader.receive(4, report(70, 60))
         leader.receive(3, report(80, 60))
         assert leader.receive(4, report(70, 65, withholds=True)) == []
-        assert leader.receive(4, report(75, 65, withholds=False)) == [(0, report(75))]
+        assert leader.receive(4, report(75, 65, withholds=False)) == [(0, of_host(75))]
+
+    def test_a_host_that_starts_or_ends_to_withhold_a_promise_does_not_report_that(self):
+        """LP 0 grants either way."""
+        leader = SilenceTree(3, HOSTS)
+        leader.receive(3, report(80, 60, withholds=False))
+        assert leader.receive(4, report(70, 60)) == [(0, of_host(70))]
+        assert leader.receive(4, report(70, 60, withholds=False)) == []
+        assert leader.receive(4, report(70, 60)) == []
 
     def test_after_a_grant_in_a_host_that_has_reported_its_lps_are_called(self):
         """LP 0 compares counts, and needs the state after the grant."""
@@ -121,7 +133,7 @@ class TestHostsAlone:
         leader.receive(3, report(80, 60))
         assert leader.receive(0, Grant(65, True)) == grants(65, 3, 4, of_run=True)
         assert leader.receive(4, report(70, 60, grants=1)) == calls(3)
-        assert leader.receive(3, report(80, 60, grants=1)) == [(0, report(70, grants=1))]
+        assert leader.receive(3, report(80, 60, grants=1)) == [(0, of_host(70, grants=1))]
 
 
 class TestRun:
@@ -157,7 +169,7 @@ class TestRun:
 
     def test_hosts_with_one_lp_each_report_to_lp_0(self):
         root, other = SilenceTree(0, (0, 1)), SilenceTree(1, (0, 1))
-        assert other.receive(1, report(70, 60)) == [(0, report(70))]
+        assert other.receive(1, report(70, 60)) == [(0, of_host(70))]
         assert root.receive(1, report(70)) == calls(0)
         assert root.receive(0, report(80, 60)) == grants(70, 1, 0, of_run=True)
 
