@@ -10,4 +10,6 @@ cdef class PacketArrivals:
     cdef IntArray _fields
 
     @cython.locals(transfer=FabricTransfer, fields=IntArray)
-    cpdef void append(self, Packet packet, long long head_ps, long long tail_ps, long long turns) except *
+    cpdef void append(
+        self, Packet packet, long long head_ps, long long tail_ps, long long turns
+    ) except *

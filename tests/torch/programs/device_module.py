@@ -77,26 +77,6 @@ def parameters_that_move_in_a_profiler_and_after_a_compiled_call():
 
 
 @case
-def times_of_an_operator_whose_tensors_come_after_others():
-    times, kept = set(), []
-    for turn in range(4):
-        x, y = (torch.ones(4, 750, device=D) for _ in range(2))
-        begin, end = (torch.ahbm.Event(enable_timing=True) for _ in range(2))
-        # The first call maps the memory of its results.
-        for _ in range(2):
-            torch.ahbm.synchronize()
-            begin.record()
-            result = nn.functional.layer_norm(x, (750,), y[0], y[1])
-            end.record()
-            torch.ahbm.synchronize()
-        times.add(begin.elapsed_time(end))
-        # Of other sizes, so that the next tensors would begin at another channel behind them.
-        kept += [x, y, result, torch.ones(13 + 100 * turn, device=D)]
-        del result
-    assert len(times) == 1
-
-
-@case
 def storages_that_are_freed():
     x = torch.arange(6.0, device=D)
     memory = x.untyped_storage()
