@@ -217,9 +217,9 @@ class VirtualAllocator:
         self._pages = RangeAllocator(f"virtual memory of {name}", nbytes)
         self.memory = self._pages.memory
 
-    def alloc(self, nbytes: int) -> int:
+    def alloc(self, nbytes: int, align: int = PAGE_BYTES) -> int:
         """Allocate whole pages for `nbytes`; returns their virtual address."""
-        return VIRTUAL_BASE + self._pages.alloc(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, PAGE_BYTES)
+        return VIRTUAL_BASE + self._pages.alloc(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, align)
 
     def free(self, address: int) -> None:
         """Free the pages at an address that `alloc` returned."""

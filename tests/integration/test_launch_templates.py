@@ -44,6 +44,13 @@ def added(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, size: int) -> None:
     tl.store(z, loads[0].wait() + loads[1].wait())
 
 
+def looked_up(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, size: int) -> None:
+    """Kernel: all PEs load the same elements of `y`."""
+    table = tl.load_async(y, 512)
+    own = tl.load(own_start(x, size), size)
+    tl.store(own_start(z, size), own + tl.sum(table.wait()))
+
+
 def product(x: tl.Pointer, y: tl.Pointer, z: tl.Pointer, rows: int) -> None:
     a, b = (tl.ref(each, (rows, rows)) for each in (x, y))
     tl.composite("gemm", a, b, out=tl.ref(z, (rows, rows))).wait()
@@ -206,6 +213,24 @@ def test_a_launch_whose_loads_meet_at_other_channels_is_served_at_other_times(
 
     done = compared(monkeypatch, program, record=True).done
     assert 0 < done.repeated_kernels < done.kernels - 8
+
+
+def test_a_launch_whose_requests_reach_a_slice_at_the_times_of_its_events_is_repeated_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, *, record: bool
+) -> None:
+    pes, cubes = 32, variant_text(sip__cube_mesh={"w": 2, "h": 2})
+
+    def program() -> Sequence[torch.Tensor]:
+        x, z = tensor(ROWS, pes * 64), tensor(ROWS, pes * 64)
+        tables = [tensor(ONE, 512 + 64 * each, each) for each in range(8)]
+        for y in tables * 2:
+            torch.launch("looked_up", looked_up, x, y, z, 64)
+            torch.ahbm.synchronize()
+        return z, *tables
+
+    done = compared(monkeypatch, program, record=record, topology=cubes).done
+    # Each table begins at another channel of the slice that all PEs read.
+    assert done.repeated_kernels >= done.kernels / 2
 
 
 def test_a_launch_on_one_tensor_in_place_of_two_is_another_one(

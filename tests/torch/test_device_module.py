@@ -32,6 +32,12 @@ def test_a_script_calls_it_as_on_other_devices(name: str, outcomes: Mapping[str,
     assert outcomes[name] == "ok"
 
 
+def test_the_time_of_an_operator_does_not_depend_on_earlier_allocations(run: Runs):
+    (times,) = re.findall(r"^= (.*)$", run("equal_times.py", "--no-trace"), re.MULTILINE)
+    assert len(times.split()) == 4
+    assert len(set(times.split())) == 1
+
+
 def test_elements_are_set_across_devices_and_hooks_raise_as_on_a_cpu(run: Runs):
     outcomes = dict(re.findall(r"^= ([\w ]+) \| (.*)$", run("set_data.py"), re.MULTILINE))
     wrong = "TypeError: expected Variable, but hook returned 'int'"

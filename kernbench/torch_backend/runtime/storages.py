@@ -3,12 +3,15 @@
 A storage of B bytes is dealt over P = min(all PEs, max(1, B // 4096)) PEs, the first ones of the
 SIP in (cube, PE) order: PE i holds one contiguous share, and all shares but the last one have
 ceil(B / P) bytes, rounded up to 256. The rule depends on B alone. So tensors of equal bytes lie
-alike, and no element lies on two PEs. Its virtual range is contiguous: a view is a window of it,
-with any offset, strides and element type, and its elements keep their PEs.
+alike, and no element lies on two PEs. A share begins at the first channel of its slice of HBM: the
+time of an operator does not depend on what was allocated before its tensors. The virtual range of a
+storage is contiguous: a view is a window of it, with any offset, strides and element type, and its
+elements keep their PEs.
 """
 
 from dataclasses import dataclass, field
 from functools import partial
+from math import lcm
 
 import torch
 
@@ -73,7 +76,9 @@ class Storages:
         state = self.rank_state()
         layout = self._layouts.get(nbytes)
         if layout is None:
-            layout = state.memory.layout(shares(nbytes, state), nbytes)
+            hbm = state.topology.hbm
+            align = lcm(SHARE_BYTES, hbm.burst_bytes * hbm.num_pcs)
+            layout = state.memory.layout(shares(nbytes, state), nbytes, align)
             self._layouts[nbytes] = layout
         state.tensors += 1
         try:

@@ -8,6 +8,7 @@ derived once for all of them. Addresses are no part of it.
 from collections.abc import Callable, Hashable
 from typing import TypeVar, cast
 
+from runtime.model.allocation import ALIGN_BYTES
 from runtime.model.placement import ShardSpec
 
 _T = TypeVar("_T")
@@ -16,10 +17,12 @@ _MOST_KEPT = 256
 
 
 class ShardLayout:
-    """The shards of tensors of `nbytes` bytes, of which replicas count once."""
+    """The shards of tensors of `nbytes` bytes, of which replicas count once. Each begins at a
+    multiple of `align` bytes of its slice.
+    """
 
-    def __init__(self, specs: tuple[ShardSpec, ...], nbytes: int) -> None:
-        self.specs, self.nbytes = specs, nbytes
+    def __init__(self, specs: tuple[ShardSpec, ...], nbytes: int, align: int = ALIGN_BYTES) -> None:
+        self.specs, self.nbytes, self.align = specs, nbytes, align
         # Bytes in all slices: every replica counts.
         self.stored_bytes = sum(spec.nbytes for spec in specs)
         self._derived: dict[Hashable, object] = {}

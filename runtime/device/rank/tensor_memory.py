@@ -25,8 +25,9 @@ from typing import TypeVar
 from runtime.core.errors import AllocationError
 from runtime.core.garbage_collection import finalise_cycles, is_collecting, watch_collections
 from runtime.device.rank.shard_layout import ShardLayout
-from runtime.model.addresses import AddressMap
+from runtime.model.addresses import PAGE_BYTES, AddressMap
 from runtime.model.allocation import (
+    ALIGN_BYTES,
     BufferKind,
     RangeAllocator,
     SipMemories,
@@ -147,7 +148,7 @@ class TensorMemory:
         self._dropped: list[MemoryBlock] = []
         self._cached: dict[ShardLayout, list[MemoryBlock]] = {}
         self._kept: list[MemoryBlock] = []
-        self._layouts: dict[tuple[tuple[ShardSpec, ...], int], ShardLayout] = {}
+        self._layouts: dict[tuple[tuple[ShardSpec, ...], int, int], ShardLayout] = {}
         self._allocated = self.peak_bytes = 0
         self._reserved = self.reserved_peak_bytes = 0
         self._has_freed = False
@@ -169,9 +170,11 @@ class TensorMemory:
         self.peak_bytes = self.allocated_bytes
         self.reserved_peak_bytes = self.reserved_bytes
 
-    def layout(self, specs: Sequence[ShardSpec], nbytes: int) -> ShardLayout:
+    def layout(
+        self, specs: Sequence[ShardSpec], nbytes: int, align: int = ALIGN_BYTES
+    ) -> ShardLayout:
         """The layout of tensors with these shards and `nbytes` bytes."""
-        key = (tuple(specs), nbytes)
+        key = (tuple(specs), nbytes, align)
         layout = self._layouts.get(key)
         if layout is None:
             layout = self._layouts[key] = ShardLayout(*key)
@@ -233,10 +236,11 @@ class TensorMemory:
         ranges: list[_AllocatedRange] = []
         try:
             # Every rank allocates virtual addresses by itself: a pointer is valid on one SIP only.
-            ranges.append(_allocated(self._virtual, layout.nbytes))
+            ranges.append(_allocated(self._virtual, layout.nbytes, PAGE_BYTES))
             # Extended by a generator: if a shard does not fit, the list has those before it.
             ranges.extend(
-                _allocated(self._memories.hbm(spec.cube, spec.pe), spec.nbytes) for spec in specs
+                _allocated(self._memories.hbm(spec.cube, spec.pe), spec.nbytes, layout.align)
+                for spec in specs
             )
         except AllocationError:
             for each in ranges:
@@ -289,7 +293,9 @@ class TensorMemory:
         )
 
 
-def _allocated(allocator: RangeAllocator | VirtualAllocator, nbytes: int) -> _AllocatedRange:
+def _allocated(
+    allocator: RangeAllocator | VirtualAllocator, nbytes: int, align: int
+) -> _AllocatedRange:
     # An empty tensor reserves a byte, so that no two tensors share an address.
     size = max(nbytes, 1)
-    return _AllocatedRange(allocator, allocator.alloc(size), size)
+    return _AllocatedRange(allocator, allocator.alloc(size, align), size)

@@ -1,7 +1,7 @@
 """The recording of a launch while it is simulated: all that it leaves behind on its chip."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.core.coordinates import PeCoordinates
 from runtime.core.requests import KernelLaunchMsg
@@ -22,8 +22,10 @@ from sip_node.chip.launches.launch_template import (
 from sip_node.chip.launches.learned_slice import LearnedSlice, SliceChanges
 from sip_node.chip.launches.recorded_numbers import RecordedNumbers
 from sip_node.chip.launches.relocation import ExternalMemories, Relocation
-from sip_node.chip.launches.slice_traffic import ArrivedPackets, SliceTraffic
+from sip_node.chip.launches.slice_traffic import SliceTraffic
 from sip_node.chip.launches.tile_slots import TileSlots, Turn, turns_of
+from sip_node.chip.memory.memory_packets import MemoryPackets
+from sip_node.chip.memory.packet_arrivals import PacketArrivals
 
 if TYPE_CHECKING:
     from sip_node.chip.records.kept.kept_records import KeptRecords
@@ -89,7 +91,8 @@ class LaunchRecording:
         # Values are computed from the records themselves.
         self._operations: list[OpRecord] = log.begin_recording() if chip.context.data else []
         for each in chip.slices.values():
-            _packets_of(each).arrivals = ArrivedPackets(self.begin_ps)
+            packets = _packets_of(each)
+            packets.arrivals = PacketArrivals(self.begin_ps, packets.turns)
         for bins in chip.bins():
             bins.begin_log()
         self._left: _Left | None = None
@@ -214,7 +217,7 @@ class LaunchRecording:
             # One that the launch is the first to reach has no list of them.
             if arrivals is None:
                 return False
-            if arrivals.fields:
+            if arrivals.transfers:
                 before, after = begin.channels[node], each.states.read()
                 learned = SliceChanges(
                     each.states.changes(before, after, self.begin_ps, now_ps),
@@ -246,6 +249,6 @@ class LaunchRecording:
         )
 
 
-def _packets_of(slice_: SliceOfHbm) -> Any:
-    """The packets of a slice; in C, those that arrive are appended to any object."""
+def _packets_of(slice_: SliceOfHbm) -> MemoryPackets:
+    """The packets of a slice."""
     return slice_.controller.port.packets

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
+from sip_node.chip.memory.packet_arrivals import FIELDS, PacketArrivals
 from sip_node.chip.memory.storage import HbmController
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.records.time_bins import TimeBins
@@ -36,7 +37,9 @@ _TRANSFER = 160
 
 
 class _ArrivedPacket(NamedTuple):
-    """A packet that arrives, of transfer number `transfer`; times count from the begin."""
+    """A packet that arrives, of transfer number `transfer`, behind the first `turns` events of the
+    slice; times and events count from the begin.
+    """
 
     time_ps: int
     tail_ps: int
@@ -44,6 +47,7 @@ class _ArrivedPacket(NamedTuple):
     begin: int
     size: int
     last: int
+    turns: int
 
 
 class _AnswerSink:
@@ -72,42 +76,12 @@ class ServedSlice(NamedTuple):
     events: bytes
 
 
-class ArrivedPackets:
-    """The packets that arrive at a slice from `begin_ps` on."""
-
-    def __init__(self, begin_ps: int) -> None:
-        self._begin_ps = begin_ps
-        self._numbers: dict[int, int] = {}
-        self.transfers: list[FabricTransfer] = []
-        """The transfers, which are alive as long as a packet of them may arrive."""
-        self.fields = array("q")
-        """Fields of each packet, one after the other: a launch may have a million packets."""
-
-    def append(self, arrived: tuple[int, Packet, int]) -> None:
-        """A packet has arrived: (time of the head, packet, time of the tail)."""
-        time_ps, packet, tail_ps = arrived
-        transfer = packet.transfer
-        number = self._numbers.setdefault(id(transfer), len(self.transfers))
-        if number == len(self.transfers):
-            self.transfers.append(transfer)
-        self.fields.extend(
-            _ArrivedPacket(
-                time_ps - self._begin_ps,
-                tail_ps - self._begin_ps,
-                number,
-                packet.begin,
-                packet.size,
-                packet.last,
-            )
-        )
-
-
 class SliceTraffic:
     """The packets that have arrived at the slice at `node` in a launch."""
 
     __slots__ = "_arrivals", "_context", "_node", "_transfers"
 
-    def __init__(self, context: ChipContext, node: int, arrived: ArrivedPackets) -> None:
+    def __init__(self, context: ChipContext, node: int, arrived: PacketArrivals) -> None:
         self._context, self._node = context, node
         self._arrivals = arrived.fields
         self._transfers = [copy(each) for each in arrived.transfers]
@@ -121,8 +95,8 @@ class SliceTraffic:
         return len(self._arrivals) * self._arrivals.itemsize + len(self._transfers) * _TRANSFER
 
     def served(self, distances: Mapping[int, int]) -> ServedSlice | None:
-        """The effects of the packets if blocks from each address on have moved; None where they
-        depend on the order of events at one time.
+        """The effects of the packets if blocks from each address on have moved; None where its
+        events come in another order.
         """
         from sip_node.chip.launches.server_states import ServerStates
 
@@ -149,15 +123,19 @@ class SliceTraffic:
         states.add_channels(controller.channels)
         before, times = states.read(), [QueueTimes() for _ in self._transfers]
         transfers = self._moved(distances, times)
-        for fields in zip(*[iter(self._arrivals)] * len(_ArrivedPacket._fields), strict=True):
+        packets = controller.port.packets
+        for fields in zip(*[iter(self._arrivals)] * FIELDS, strict=True):
             each = _ArrivedPacket(*fields)
             engine.run_before(each.time_ps)
-            if engine.next_ps() == each.time_ps:
+            # Events of one time come before and behind the packet as they have come.
+            while engine.next_ps() == each.time_ps and packets.turns < each.turns:
+                engine.step()
+            if packets.turns != each.turns:
                 return None
             engine.now_ps = each.time_ps
             packet = Packet(transfers[each.transfer], each.begin, each.size, bool(each.last))
             packet.train = transfers[each.transfer].train
-            controller.port.packets.accept(packet, each.tail_ps)
+            packets.accept(packet, each.tail_ps)
         while engine.next_ps() < NEVER_PS:
             engine.run_before(engine.next_ps() + 1)
         changes = states.changes(before, states.read(), 0, 0)

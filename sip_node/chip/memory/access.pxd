@@ -14,6 +14,8 @@ cdef class Access:
 
 
 cdef class AccessService(Component):
+    cdef readonly long long turns
+
     cpdef void submit(self, Access access) except *
 
 

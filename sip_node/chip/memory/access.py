@@ -54,7 +54,9 @@ class Service(Protocol):
 
 
 class AccessService(Component):
-    """A service of a memory with its own events."""
+    """A service of a memory with its own events, of which there were `turns`."""
+
+    turns: int
 
     def submit(self, access: Access) -> None:
         """Take an access whose head has arrived."""
@@ -65,7 +67,7 @@ class ForeignService(AccessService):
     """A service of any other class."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._service, self.turns = service, 0
 
     def submit(self, access: Access) -> None:
         """Pass an access on."""

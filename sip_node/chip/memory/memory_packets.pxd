@@ -4,6 +4,7 @@ from sip_node.chip.fabric cimport packet as packets
 from sip_node.chip.fabric.packet cimport FabricTransfer, Packet
 from sip_node.chip.records.packet_train cimport PacketTrain
 from sip_node.chip.memory.access cimport Access, AccessService
+from sip_node.chip.memory.packet_arrivals cimport PacketArrivals
 from sip_node.kernel.component cimport Component
 from sip_node.kernel.outlet cimport Outlet
 
@@ -63,7 +64,9 @@ cdef class MemoryPackets(Component):
     cdef long long _packet_bytes, _latency_ps
     cdef readonly TransferStore store
     cdef dict storing, answers
-    cdef public object on_service, arrivals
+    cdef public object on_service
+    cdef public PacketArrivals arrivals
+    cdef long long _turns
 
     @cython.locals(storing=Storing, access=WriteAccess)
     cpdef void accept(self, Packet packet, long long tail_ps) except *

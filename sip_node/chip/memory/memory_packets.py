@@ -21,6 +21,7 @@ import sip_node.chip.fabric.packet as packets
 from sip_node.chip.fabric.packet import AtomicUpdate, FabricTransfer, Kind, Packet, PacketSender
 from sip_node.chip.mapping.strided_block import StridedBlock
 from sip_node.chip.memory.access import Access, AccessService, MessageKey, Service, service_of
+from sip_node.chip.memory.packet_arrivals import PacketArrivals
 from sip_node.chip.records.packet_train import PacketTrain
 from sip_node.kernel.component import Component
 from sip_node.kernel.outlet import Outlet
@@ -153,13 +154,21 @@ class MemoryPackets(Component):
         self.storing: dict[FabricTransfer, Storing] = {}
         self.answers: dict[FabricTransfer, Answer] = {}
         self.on_service: Callable[[Packet], None] | None = None
-        self.arrivals: list[tuple[int, Packet, int]] | None = None
-        """Takes the packets that arrive: (time of the head, packet, time of the tail)."""
+        self.arrivals: PacketArrivals | None = None
+        """Records the packets that arrive."""
+        self._turns = 0
+
+    @property
+    def turns(self) -> int:
+        """The events of the memory so far, but for loads of bytes, which a run without data does
+        not have.
+        """
+        return self._turns + self.service.turns
 
     def accept(self, packet: Packet, tail_ps: int) -> None:
         """Serve a packet whose head has arrived and whose tail arrives at `tail_ps`."""
         if self.arrivals is not None:
-            self.arrivals.append((self.engine.now_ps, packet, tail_ps))
+            self.arrivals.append(packet, self.engine.now_ps, tail_ps, self.turns)
         if packet.transfer.kind is _READ:
             # Not cut-through: the descriptor must be complete before the memory can use it.
             self.later(tail_ps, _READ_ARRIVED, packet)
@@ -180,6 +189,10 @@ class MemoryPackets(Component):
 
     def proceed(self, step: int, subject: Any) -> None:
         """Go on with a packet, an access, a transfer or a piece."""
+        if step == _LOAD:
+            self.store.load(subject)
+            return
+        self._turns += 1
         if step == _READ_ARRIVED:
             self._read(subject)
         elif step == _NEXT_PIECE:
@@ -188,10 +201,8 @@ class MemoryPackets(Component):
             self._send(subject)
         elif step == _STORED:
             self.store.written(subject)
-        elif step == _COMBINE:
-            self._write_behind(subject)
         else:
-            self.store.load(subject)
+            self._write_behind(subject)
 
     def _storing_of(self, packet: Packet) -> Storing:
         """The state of the transfer that a packet belongs to."""

@@ -47,7 +47,7 @@ class PortTurns(AccessService):
 
     def __init__(self, engine: Engine, port: FifoServer) -> None:
         self.join(engine)
-        self._port = port
+        self._port, self.turns = port, 0
         # The port as the one channel of a memory.
         self._channels = IntArray()
         self._channels.append(0)
@@ -69,6 +69,7 @@ class PortTurns(AccessService):
 
     def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
         """The first access of the message `subject` has begun."""
+        self.turns += 1
         behind = self._later.pop(subject)
         if behind:
             self._reserve(behind.popleft(), behind)

@@ -63,7 +63,7 @@ class AccessQueue(AccessService):
         for _ in self.channels.channels:
             self._demand.append(0)
             self._begun.append(0)
-        self.wake_ps = 0
+        self.wake_ps = self.turns = 0
         self.is_held = self._is_dispatching = False
 
     def submit(self, access: Access) -> None:
@@ -94,6 +94,7 @@ class AccessQueue(AccessService):
 
     def proceed(self, step: int, subject: Any) -> None:  # noqa: ARG002 - it has one step
         """A channel is free."""
+        self.turns += 1
         # An earlier call may have made this one unnecessary.
         if self.engine.now_ps == self.wake_ps:
             self.wake_ps = 0

@@ -56,6 +56,17 @@ def test_dropped_memory_is_taken_over_by_the_next_allocation_of_equal_shards() -
     assert addresses(allocate(memory, 100)) == taken
 
 
+def test_shards_begin_at_multiples_of_the_bytes_of_their_layout() -> None:
+    memory = memory_of_sip_0()
+    specs = [copy_on(pe, 100) for pe in range(2)]
+    first, *others = [memory.allocate(specs, 100) for _ in range(3)]
+    layout = memory.layout(specs, 100, align=2048)
+    others += [memory.allocate_as(layout) for _ in range(2)]
+    for pe in range(2):
+        begin = first.shards[pe].address
+        assert [each.shards[pe].address - begin for each in others] == [128, 256, 2048, 4096]
+
+
 def test_tensors_with_equal_shards_share_a_layout() -> None:
     memory = memory_of_sip_0()
     first, second, other = (allocate(memory, nbytes) for nbytes in (100, 100, 50))
