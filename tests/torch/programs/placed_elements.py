@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
             reduced(how, include_self=own),
             (ROWS, AT, GIVEN),
         )
-        for how in ("sum", "mean", "amax", "amin")
+        for how in ("sum", "prod", "mean", "amax", "amin")
         for own in (True, False)
     },
     "scatter_reduce of integers": (
@@ -178,8 +178,9 @@ def compare(name: str) -> str:
         gradients = [each.grad for each in leaves if each.grad is not None]
         outcomes.append([each.detach().cpu() for each in (*results, *gradients)])
     for expected, actual in zip(*outcomes, strict=True):
-        # Elements that are moved are equal; sums have another order, and bfloat16 another rounding.
-        is_summed = "add" in name or "mean" in name or "sum" in name
+        # Elements that are moved are equal; sums and products have another order, and bfloat16
+        # another rounding.
+        is_summed = any(each in name for each in ("add", "mean", "sum", "prod"))
         share = 0 if not is_summed else 2e-2 if "bfloat16" in name else 5e-6
         torch.testing.assert_close(actual, expected, rtol=share, atol=share, equal_nan=True)
     return "ok"

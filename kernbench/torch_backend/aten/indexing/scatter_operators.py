@@ -7,17 +7,13 @@ expanded vector has them; other calls are left to the host.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernbench.torch_backend.aten.indexing.index_operators import SUMMED
-from kernbench.torch_backend.aten.indexing.sort_operators import (
-    MOST_COMPARED,
-    dealt_pieces,
-    sorted_along,
-)
+from kernbench.torch_backend.aten.indexing.sort_operators import MOST_COMPARED, dealt_pieces
 from kernbench.torch_backend.aten.operators import complex_operator, operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.element_types import computed_in, hardware_type
@@ -25,11 +21,10 @@ from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels import placing as kernels
 from runtime.device.kernels.bounds import IndexBounds
-from runtime.device.kernels.placing import PlacedRows, Placing
+from runtime.device.kernels.placing import How, PlacedRows, Placing
 from runtime.language.value import Pointer
 
-How = Literal["last", "sum", "max", "min"]
-_REDUCTIONS: dict[str, How | Literal["product"]] = {
+_REDUCTIONS: dict[str, How] = {
     "sum": "sum",
     "mean": "sum",
     "prod": "product",
@@ -178,12 +173,7 @@ def _reduced(
         return out.resize_(x.shape).copy_(mask != 0)
     how = _REDUCTIONS[reduce]
     start = x if include_self else torch.full_like(x, _neutral(how, x.dtype))
-    if how == "product":
-        result = _multiplied(start, dim, index, source)
-    else:
-        result = _placed(
-            "scatter_reduce", how, start, (dim, index, source), torch.empty_like(start)
-        )
+    result = _placed("scatter_reduce", how, start, (dim, index, source), torch.empty_like(start))
     is_mean = reduce == "mean"
     if result is NotImplemented or (include_self and not is_mean):
         return result if result is NotImplemented else out.copy_(result)
@@ -196,31 +186,7 @@ def _reduced(
     return out.copy_(result if include_self else torch.where(counts > 0, result, x))
 
 
-def _multiplied(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """Elements times the products of those that an index names for them."""
-    if not index.numel():
-        return x
-    ordered = sorted_along(index, dim, descending=False)
-    if ordered is None:
-        return NotImplemented
-    columns, places = ordered
-    wide = computed_in(x.dtype)
-    given = source[tuple(slice(length) for length in index.shape)].gather(dim, places).to(wide)
-    keys, products = columns.movedim(dim, -1), given.movedim(dim, -1)
-    step = 1
-    # Each element becomes the product of the last 2, 4, 8 … of its run (Hillis and Steele, Data
-    # parallel algorithms, 1986): the last one of a run that of all.
-    while step < keys.shape[-1]:
-        is_same = keys[..., step:] == keys[..., :-step]
-        factors = torch.where(is_same, products[..., :-step], 1)
-        products = torch.cat([products[..., :step], products[..., step:] * factors], -1)
-        step *= 2
-    ones = torch.ones(x.shape, dtype=wide, device=x.device)
-    factors = ones.scatter(dim, columns, products.movedim(-1, dim))
-    return (x * factors).to(x.dtype)
-
-
-def _neutral(how: How | Literal["product"], dtype: torch.dtype) -> float:
+def _neutral(how: How, dtype: torch.dtype) -> float:
     if how in {"sum", "product"}:
         return how == "product"
     if dtype.is_floating_point:
