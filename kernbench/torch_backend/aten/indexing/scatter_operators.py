@@ -1,8 +1,9 @@
 """Operators that place elements in rows at given columns: one launch, in which each column of the
 result is compared with those that are given for its row.
 
-With too many comparisons, sums are those of `index_add` where all rows have the same columns, as an
-expanded vector has them; other calls are left to the host.
+A few elements for wide rows are written, or added, as rows of one element. With too many
+comparisons, sums are those of `index_add` where all rows have the same columns, as an expanded
+vector has them; other calls are left to the host.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernbench.torch_backend.aten.indexing.index_operators import SUMMED
+from kernbench.torch_backend.aten.indexing.index_operators import (
+    SUMMED,
+    element_numbers,
+    put_rows,
+)
 from kernbench.torch_backend.aten.indexing.sort_operators import MOST_COMPARED, dealt_pieces
 from kernbench.torch_backend.aten.operators import complex_operator, operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
@@ -24,6 +29,10 @@ from runtime.device.kernels.bounds import IndexBounds
 from runtime.device.kernels.placing import How, PlacedRows, Placing
 from runtime.language.value import Pointer
 
+_WIDE = 1024
+"""Columns for each given element of a row from which comparisons take longer than writes by number,
+which wait for the host to read the index.
+"""
 _REDUCTIONS: dict[str, How] = {
     "sum": "sum",
     "mean": "sum",
@@ -71,11 +80,15 @@ def _placed(
     lengths = index.shape
     if isinstance(source, Tensor):
         source = source[tuple(slice(length) for length in lengths)]
+    is_summed = how == "sum" and x.dtype in SUMMED
+    if x.shape[dim] >= _WIDE * lengths[dim] and (is_summed or how == "last"):
+        return _put(name, x, given, out, accumulate=is_summed)
     if prod(lengths) * x.shape[dim] > MOST_COMPARED:
-        if not (how == "sum" and x.dtype in SUMMED and _is_of_rows(index, dim)):
-            return NotImplemented
-        assert isinstance(source, Tensor), "sums are those of tensors"
-        return _added_rows(x, dim, index, source, out)
+        return (
+            _added_rows(x, dim, index, source, out)
+            if is_summed and isinstance(source, Tensor) and _is_of_rows(index, dim)
+            else NotImplemented
+        )
     if x.dtype == torch.bool:
         # In bytes, 256 true elements would have the sum 0.
         numbers = source.to(torch.int32) if isinstance(source, Tensor) else int(bool(source))
@@ -91,6 +104,27 @@ def _placed(
         out.copy_(x)
     out[within].copy_(result.movedim(-1, dim))
     return out
+
+
+def _put(
+    name: str,
+    x: Tensor,
+    given: tuple[int, Tensor, Tensor | float],
+    out: Tensor,
+    *,
+    accumulate: bool,
+) -> Tensor:
+    """Write or add each given element as a row of one element, whose number the host reads."""
+    dim, index, source = given
+    if out.data_ptr() != x.data_ptr():
+        out.copy_(x)
+    table = out.contiguous()
+    if not isinstance(source, Tensor):
+        source = torch.full(index.shape, source, dtype=x.dtype, device=x.device)
+    elements = source[tuple(map(slice, index.shape))].contiguous().view(-1, 1)
+    numbers = element_numbers(name, table, dim, index)
+    put_rows(table.view(-1, 1), elements, numbers, accumulate=accumulate)
+    return out if table.data_ptr() == out.data_ptr() else out.copy_(table)
 
 
 def _launch(
