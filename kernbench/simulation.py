@@ -5,6 +5,7 @@ command line does: times, values and digest are the same.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -208,12 +209,12 @@ def simulate(  # noqa: PLR0913 - the options of a run
         sips_of_lp=(tuple(range(sips)),),
         job=job,
     )
-    node = LpNode(peers, Programs(job, main), None, recorder)
-    try:
-        done = _completed(node)
-    finally:
-        # Also after an error, whose cause they may show.
-        print_lines(map(str, in_order_of_time(recorder.prints)))
+    with closing(LpNode(peers, Programs(job, main), None, recorder)) as node:
+        try:
+            done = _completed(node)
+        finally:
+            # Also after an error, whose cause they may show.
+            print_lines(map(str, in_order_of_time(recorder.prints)))
     return _observed(program, recorder.world(done, node, returned), record=record)
 
 

@@ -185,6 +185,12 @@ class LpNode:
             repeated_kernels=self._kernels.repeated,
         )
 
+    def close(self) -> None:
+        """End all programs that wait, for a process that goes on after a run which has failed."""
+        for rank in self._ranks:
+            rank.close()
+        self._kernels.close()
+
     def flush_logs(self) -> None:
         """Report the records that are still buffered: a run that fails keeps its trace."""
         for chip in self.chips.values():

@@ -46,6 +46,9 @@ class ProgramDropped(GreenletExit):
     Greenlets raise their own `GreenletExit` there, which a program may raise as well.
     """
 
+    def __str__(self) -> str:
+        return "the run has ended while the program waited for its device"
+
 
 class LaunchBarrier:
     """The order of the PEs of one launch: its atomic operations, and the counts of the M_CPUs on

@@ -243,9 +243,12 @@ class Program(AnyProgram):
             raise
         # SystemExit as well: it would end the process without a report.
         except BaseException as error:  # noqa: BLE001 - the result of a program may be any exception
-            self.finished.fail(error)
+            # After the run there is no result: what goes on with it would simulate on.
+            if not self._stacks.closed:
+                self.finished.fail(error)
         else:
-            self.finished.complete(value)
+            if not self._stacks.closed:
+                self.finished.complete(value)
 
     def _send(self, value: Any) -> Call | None:
         return self._to_program(value)

@@ -7,15 +7,23 @@ them takes 2. A launch on all PEs of a SIP starts 128 programs.
 from collections.abc import Callable
 from contextvars import Context
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
+
+_MOST_EXITS = 100
+"""Exits raised in one program: a program that catches more waits on."""
 
 
 class ProgramStacks:
-    """The greenlets that run no program at the moment. All have the event loop as their parent."""
+    """Greenlets with the event loop as their parent; those that run no program at the moment are
+    idle. Once it is `closed`, no program has a result any more.
+    """
 
     def __init__(self) -> None:
         self._loop = getcurrent()
+        # By the time at which they were made.
+        self._stacks: list[greenlet] = []
         self._idle: list[greenlet] = []
+        self.closed = False
 
     def take(self, context: Context) -> greenlet:
         """A greenlet with the variables of `context`; the first switch to it passes a function.
@@ -30,6 +38,7 @@ class ProgramStacks:
         new = greenlet(_serve, parent=self._loop)
         # Up to its first wait, since a greenlet keeps the arguments of its first switch.
         new.switch(self._loop)
+        self._stacks.append(new)
         return new
 
     def give_back(self, stack: greenlet) -> None:
@@ -37,6 +46,20 @@ class ProgramStacks:
         # A context refers to a PE, and so to all that a program has used.
         stack.gr_context = None
         self._idle.append(stack)
+
+    def close(self) -> None:
+        """End every program that waits, at its wait. For the event loop, after its last event.
+
+        The collector does not see the frames of a greenlet that waits: with what they refer to,
+        which is the chip, they would live as long as the process. The `finally` blocks of a program
+        run. A wait in them ends at once, in the same way, and its call is not made.
+        """
+        self.closed = True
+        for stack in self._stacks:
+            for _ in range(_MOST_EXITS):
+                if stack.dead:
+                    break
+                stack.throw(GreenletExit)
 
 
 def _serve(loop: greenlet) -> None:

@@ -207,8 +207,9 @@ class Rank:
         # find its own.
         context = copy_context()
         context.run(current_rank.set, self.state)
+        self._stacks = ProgramStacks()
         self._program = device.program = Program(
-            lambda: self._run(main), ProgramStacks(), context, self.state.clock
+            lambda: self._run(main), self._stacks, context, self.state.clock
         )
         self._program.finished.then(self._ended)
         self._returned = False
@@ -236,6 +237,10 @@ class Rank:
     def waiting_for(self) -> str:
         """The purpose of the earliest command that is not complete."""
         return self._host.current
+
+    def close(self) -> None:
+        """End the program, if it waits."""
+        self._stacks.close()
 
     def _run(self, main: Callable[[], object]) -> object:
         log = self._host.log

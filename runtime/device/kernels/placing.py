@@ -16,19 +16,20 @@ from runtime.language.value import Pointer, Value
 
 _WIDEST = 512
 """Given elements that are compared at once: the registers of the vector engine hold them."""
+How = Literal["last", "sum", "product", "max", "min"]
 
 
 class Placing(NamedTuple):
     """`given` elements for each row of `columns` elements. Of several for a column the last one is
-    placed, or their sum, greatest or least one is combined with the element before. The engine
-    computes in `wide`, of which no number is less than `least`. The given columns are within
+    placed, or their sum, product, greatest or least one is combined with the element before. The
+    engine computes in `wide`, of which no number is less than `least`. The given columns are within
     `bounds`.
     """
 
     columns: int
     bounds: IndexBounds
     given: int
-    how: Literal["last", "sum", "max", "min"]
+    how: How
     wide: DType
     least: float
 
@@ -77,9 +78,12 @@ def _combine(
         given = in_type(tl.load(tensors.given + start, shape, strides), placing.wide)
     else:
         given = tl.full(shape, tensors.given, placing.wide)
-    own = tl.arange(piece.first, piece.last)[None, :, None]
+    columns, own = in_type(columns, tl.int32), tl.arange(piece.first, piece.last)[None, :, None]
+    if placing.how == "product":
+        _multiply(result, own, columns, given)
+        return
     chains = {"last": _last, "sum": _sum, "max": _greatest, "min": _least}
-    operands = in_type(columns, tl.int32)[:, None, :], given[:, None, :]
+    operands = columns[:, None, :], given[:, None, :]
     numbers = tl.arange(0, last - first)[None, None, :]
 
     def chain(result: Value, own: Value, column: Value, given: Value, number: Value) -> Value:
@@ -90,6 +94,25 @@ def _combine(
         write_over(result, tl.fused(chain, result, own, *operands, numbers))
     else:
         tl.fused(chain, result, own, *operands, numbers, out=result)
+
+
+def _multiply(result: Value, own: Value, columns: Value, given: Value) -> None:
+    """Multiply by all that is given for a column: the engine has no products of several elements,
+    so the last half of the factors is multiplied onto the first until one is left.
+    """
+    # Halves of the first axis are apart in memory.
+    places = own.reshape(1, 1, own.numel)
+    factors = tl.fused(_factors, places, *(tl.trans(each)[:, :, None] for each in (columns, given)))
+    left = factors.shape[0]
+    while left > 1:
+        half = left // 2
+        tl.fused(tl.mul, factors[:half], factors[left - half : left], out=factors[:half])
+        left -= half
+    tl.fused(tl.mul, result, factors[:1].reshape(*result.shape), out=result)
+
+
+def _factors(own: Value, column: Value, given: Value) -> Value:
+    return tl.where(own == column, given, 1)
 
 
 def _sum(result: Value, is_here: Value, given: Value, _: Value, placing: Placing) -> Value:

@@ -63,3 +63,7 @@ class KernelStart:
         listed = ListedKernel(pe, launch, commands)
         listed.program.start()
         return listed
+
+    def close(self) -> None:
+        """End the kernels that wait."""
+        self._stacks.close()

@@ -30,6 +30,9 @@ SMALL = columns(300, of=19) - 9
 EMPTY, ALL = torch.zeros(3, 500, dtype=torch.bool), torch.ones(3, 500, dtype=torch.bool)
 UNUSUAL = numbers(20, 37)
 UNUSUAL[3, 5], UNUSUAL[3, 9], UNUSUAL[7, 2:], UNUSUAL[9] = torch.nan, torch.nan, torch.nan, -0.0
+WIDE, FEW = numbers(5, 2100), columns(5, 2, of=2100)
+FEW[1] = 7
+LONG = torch.zeros(1, (1 << 26) + 100, dtype=torch.int8)
 Case = Callable[..., object]
 
 
@@ -63,6 +66,21 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
     "scatter of fewer rows": (lambda x, i, s: x.scatter(1, i[:9], s[:9]), (ROWS, ONCE, GIVEN)),
     "scatter of bools": (lambda x, i: x.scatter(1, i, True), (MASK, AT)),
     "scatter of large integers": (lambda x, i: x.scatter(1, i, x[:, :150] + 1), (LARGE, ONCE)),
+    "scatter of few to wide rows": (lambda x, i: x.scatter(1, i, x[:, :2] * 2), (WIDE, FEW)),
+    "scatter of a number to wide rows": (
+        lambda x, i: x.long().t().contiguous().t().scatter_(1, i, 3),
+        (WIDE, FEW),
+    ),
+    "scatter beyond most comparisons": (lambda x, i: x.scatter(1, i, 3), (LONG, FEW[:1])),
+    "scatter_add of few to wide rows": (
+        lambda x, i: x.scatter_add(1, i[1:], x[1:, -2:]),
+        (WIDE, FEW),
+    ),
+    "scatter_add of few to columns": (
+        lambda x, i: x.bfloat16().t().scatter_add(0, i.t(), x[:, :2].bfloat16().t()),
+        (WIDE, FEW),
+    ),
+    "gather of few from wide rows": (lambda x, i: x.gather(1, i), (WIDE, FEW)),
     "scatter_add": (lambda x, i, s: x.scatter_add(1, i, s), (ROWS, AT, GIVEN)),
     "scatter_add to a vector": (
         lambda x, i, s: x[0].scatter_add(0, i.view(-1)[:2900], s.view(-1)[:2900]),
@@ -99,7 +117,7 @@ CASES: dict[str, tuple[Case, tuple[Tensor, ...]]] = {
             reduced(how, include_self=own),
             (ROWS, AT, GIVEN),
         )
-        for how in ("sum", "mean", "amax", "amin")
+        for how in ("sum", "prod", "mean", "amax", "amin")
         for own in (True, False)
     },
     "scatter_reduce of integers": (
@@ -178,9 +196,10 @@ def compare(name: str) -> str:
         gradients = [each.grad for each in leaves if each.grad is not None]
         outcomes.append([each.detach().cpu() for each in (*results, *gradients)])
     for expected, actual in zip(*outcomes, strict=True):
-        # Elements that are moved are equal; sums have another order, and bfloat16 another rounding.
-        is_summed = "add" in name or "mean" in name or "sum" in name
-        share = 0 if not is_summed else 2e-2 if "bfloat16" in name else 5e-6
+        # Elements that are moved are equal; sums and products have another order, and bfloat16
+        # another rounding.
+        is_summed = any(each in name for each in ("add", "mean", "sum", "prod"))
+        share = 0 if not is_summed else 2e-2 if expected.dtype == torch.bfloat16 else 5e-6
         torch.testing.assert_close(actual, expected, rtol=share, atol=share, equal_nan=True)
     return "ok"
 

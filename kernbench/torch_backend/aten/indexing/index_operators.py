@@ -100,10 +100,18 @@ def _gather(
         for part, target in zip(*parts, strict=True):
             target.copy_(part.gather(dim, index))
         return out
+    numbers = element_numbers("gather", x, dim, index)
+    span = 1 + sum((length - 1) * by for length, by in zip(x.shape, x.stride(), strict=True))
+    result = out if out.is_contiguous() else torch.empty_like(out)
+    select_rows(result.view(-1, 1), x.as_strided((span, 1), (1, 1)), numbers)
+    return out if result is out else out.copy_(result)
+
+
+def element_numbers(name: str, x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The numbers in memory of the elements of `x` which an index names along an axis: a vector."""
     index = index.to(torch.int64)
-    # The number of each element in memory.
     numbers = compute(
-        "gather",
+        name,
         tl.mul,
         (index, x.stride(dim)),
         torch.empty_like(index, memory_format=torch.contiguous_format),
@@ -114,10 +122,7 @@ def _gather(
         if axis != dim % x.dim() and length > 1:
             shape = [length if each == axis else 1 for each in range(x.dim())]
             numbers = numbers + (torch.arange(length, device=x.device) * x.stride(axis)).view(shape)
-    span = 1 + sum((length - 1) * by for length, by in zip(x.shape, x.stride(), strict=True))
-    result = out if out.is_contiguous() else torch.empty_like(out)
-    select_rows(result.view(-1, 1), x.as_strided((span, 1), (1, 1)), numbers.view(-1))
-    return out if result is out else out.copy_(result)
+    return numbers.view(-1)
 
 
 @operator("_index_put_impl_", types=None)
@@ -147,7 +152,7 @@ def _index_put(
     if accumulate and x.dtype not in SUMMED:
         table.index_add_(0, indexed.rows, source.view(-1, *table.shape[1:]))
     else:
-        _put_rows(table, source, indexed.rows, accumulate=accumulate)
+        put_rows(table, source, indexed.rows, accumulate=accumulate)
     if table.data_ptr() != x.data_ptr():
         x.copy_(indexed.whole(table))
     return x
@@ -178,7 +183,7 @@ def _index_add(
         out.resize_(x.shape).copy_(x)
     table = out.movedim(dim, 0).contiguous()
     rows = source.movedim(dim, 0).contiguous()
-    _put_rows(table, rows if alpha == 1 else rows * alpha, index, accumulate=True)
+    put_rows(table, rows if alpha == 1 else rows * alpha, index, accumulate=True)
     return out if table.data_ptr() == out.data_ptr() else out.copy_(table.movedim(0, dim))
 
 
@@ -247,7 +252,7 @@ class _IndexedRows(NamedTuple):
         return moved.permute([self.order.index(axis) for axis in range(len(self.order))])
 
 
-def _put_rows(table: Tensor, source: Tensor, index: Tensor, *, accumulate: bool) -> None:
+def put_rows(table: Tensor, source: Tensor, index: Tensor, *, accumulate: bool) -> None:
     """Write or add the rows of `source` to those of `table` that `index` names."""
     if not source.numel():
         return

@@ -1,23 +1,24 @@
 """Operators that place elements in rows at given columns: one launch, in which each column of the
 result is compared with those that are given for its row.
 
-With too many comparisons, sums are those of `index_add` where all rows have the same columns, as an
-expanded vector has them; other calls are left to the host.
+A few elements for wide rows are written, or added, as rows of one element. With too many
+comparisons, sums are those of `index_add` where all rows have the same columns, as an expanded
+vector has them; other calls are left to the host.
 """
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from kernbench.torch_backend.aten.indexing.index_operators import SUMMED
-from kernbench.torch_backend.aten.indexing.sort_operators import (
-    MOST_COMPARED,
-    dealt_pieces,
-    sorted_along,
+from kernbench.torch_backend.aten.indexing.index_operators import (
+    SUMMED,
+    element_numbers,
+    put_rows,
 )
+from kernbench.torch_backend.aten.indexing.sort_operators import MOST_COMPARED, dealt_pieces
 from kernbench.torch_backend.aten.operators import complex_operator, operator
 from kernbench.torch_backend.launching.launches import launched, pointer_of, window_of
 from kernbench.torch_backend.runtime.element_types import computed_in, hardware_type
@@ -25,11 +26,14 @@ from kernbench.torch_backend.runtime.storages import storages
 from runtime.core.requests import PerPe
 from runtime.device.kernels import placing as kernels
 from runtime.device.kernels.bounds import IndexBounds
-from runtime.device.kernels.placing import PlacedRows, Placing
+from runtime.device.kernels.placing import How, PlacedRows, Placing
 from runtime.language.value import Pointer
 
-How = Literal["last", "sum", "max", "min"]
-_REDUCTIONS: dict[str, How | Literal["product"]] = {
+_WIDE = 1024
+"""Columns for each given element of a row from which comparisons take longer than writes by number,
+which wait for the host to read the index.
+"""
+_REDUCTIONS: dict[str, How] = {
     "sum": "sum",
     "mean": "sum",
     "prod": "product",
@@ -76,11 +80,15 @@ def _placed(
     lengths = index.shape
     if isinstance(source, Tensor):
         source = source[tuple(slice(length) for length in lengths)]
+    is_summed = how == "sum" and x.dtype in SUMMED
+    if x.shape[dim] >= _WIDE * lengths[dim] and (is_summed or how == "last"):
+        return _put(name, x, given, out, accumulate=is_summed)
     if prod(lengths) * x.shape[dim] > MOST_COMPARED:
-        if not (how == "sum" and x.dtype in SUMMED and _is_of_rows(index, dim)):
-            return NotImplemented
-        assert isinstance(source, Tensor), "sums are those of tensors"
-        return _added_rows(x, dim, index, source, out)
+        return (
+            _added_rows(x, dim, index, source, out)
+            if is_summed and isinstance(source, Tensor) and _is_of_rows(index, dim)
+            else NotImplemented
+        )
     if x.dtype == torch.bool:
         # In bytes, 256 true elements would have the sum 0.
         numbers = source.to(torch.int32) if isinstance(source, Tensor) else int(bool(source))
@@ -96,6 +104,27 @@ def _placed(
         out.copy_(x)
     out[within].copy_(result.movedim(-1, dim))
     return out
+
+
+def _put(
+    name: str,
+    x: Tensor,
+    given: tuple[int, Tensor, Tensor | float],
+    out: Tensor,
+    *,
+    accumulate: bool,
+) -> Tensor:
+    """Write or add each given element as a row of one element, whose number the host reads."""
+    dim, index, source = given
+    if out.data_ptr() != x.data_ptr():
+        out.copy_(x)
+    table = out.contiguous()
+    if not isinstance(source, Tensor):
+        source = torch.full(index.shape, source, dtype=x.dtype, device=x.device)
+    elements = source[tuple(map(slice, index.shape))].contiguous().view(-1, 1)
+    numbers = element_numbers(name, table, dim, index)
+    put_rows(table.view(-1, 1), elements, numbers, accumulate=accumulate)
+    return out if table.data_ptr() == out.data_ptr() else out.copy_(table)
 
 
 def _launch(
@@ -178,12 +207,7 @@ def _reduced(
         return out.resize_(x.shape).copy_(mask != 0)
     how = _REDUCTIONS[reduce]
     start = x if include_self else torch.full_like(x, _neutral(how, x.dtype))
-    if how == "product":
-        result = _multiplied(start, dim, index, source)
-    else:
-        result = _placed(
-            "scatter_reduce", how, start, (dim, index, source), torch.empty_like(start)
-        )
+    result = _placed("scatter_reduce", how, start, (dim, index, source), torch.empty_like(start))
     is_mean = reduce == "mean"
     if result is NotImplemented or (include_self and not is_mean):
         return result if result is NotImplemented else out.copy_(result)
@@ -196,31 +220,7 @@ def _reduced(
     return out.copy_(result if include_self else torch.where(counts > 0, result, x))
 
 
-def _multiplied(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """Elements times the products of those that an index names for them."""
-    if not index.numel():
-        return x
-    ordered = sorted_along(index, dim, descending=False)
-    if ordered is None:
-        return NotImplemented
-    columns, places = ordered
-    wide = computed_in(x.dtype)
-    given = source[tuple(slice(length) for length in index.shape)].gather(dim, places).to(wide)
-    keys, products = columns.movedim(dim, -1), given.movedim(dim, -1)
-    step = 1
-    # Each element becomes the product of the last 2, 4, 8 … of its run (Hillis and Steele, Data
-    # parallel algorithms, 1986): the last one of a run that of all.
-    while step < keys.shape[-1]:
-        is_same = keys[..., step:] == keys[..., :-step]
-        factors = torch.where(is_same, products[..., :-step], 1)
-        products = torch.cat([products[..., :step], products[..., step:] * factors], -1)
-        step *= 2
-    ones = torch.ones(x.shape, dtype=wide, device=x.device)
-    factors = ones.scatter(dim, columns, products.movedim(-1, dim))
-    return (x * factors).to(x.dtype)
-
-
-def _neutral(how: How | Literal["product"], dtype: torch.dtype) -> float:
+def _neutral(how: How, dtype: torch.dtype) -> float:
     if how in {"sum", "product"}:
         return how == "product"
     if dtype.is_floating_point:

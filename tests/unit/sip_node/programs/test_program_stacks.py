@@ -4,7 +4,10 @@ import gc
 import weakref
 from contextvars import ContextVar, copy_context
 
+import pytest
+
 from sip_node.chip.completion import Completion
+from sip_node.chip.kernel import ProgramDropped
 from sip_node.programs.program import Program
 from sip_node.programs.program_stacks import ProgramStacks
 
@@ -64,3 +67,51 @@ def test_a_stack_keeps_nothing_of_the_program_that_has_ended() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_programs_that_wait_end_in_the_order_of_their_stacks_and_without_a_result() -> None:
+    stacks, ends, calls = ProgramStacks(), list[str](), list[str]()
+    waits: dict[str, Completion[None]] = {name: Completion() for name in "abc"}
+
+    def called(name: str) -> Completion[None]:
+        calls.append(name)
+        return waits[name]
+
+    def main(name: str) -> None:
+        try:
+            programs[name].wait(called, name)
+        finally:
+            ends.append(f"{name} ends")
+            with pytest.raises(ProgramDropped, match="the run has ended while the program waited"):
+                programs[name].wait(called, "of finally")
+            ends.append(f"{name} has ended")
+            if name == "b":
+                raise ValueError(name)
+
+    programs = {name: Program(lambda name=name: main(name), stacks) for name in "abc"}
+    for name in "cab":
+        programs[name].start()
+    stacks.close()
+    assert ends == [f"{name} {end}" for name in "abc" for end in ("ends", "has ended")]
+    assert calls == ["c", "a", "b"]
+    assert not any(program.finished.done for program in programs.values())
+    assert all(program.frame is None for program in programs.values())
+
+
+def test_a_program_that_catches_its_end_has_no_result_and_may_wait_on_after_many() -> None:
+    stacks, ends = ProgramStacks(), list[BaseException]()
+
+    def caught(waits: int) -> None:
+        for _ in range(waits):
+            try:
+                programs[waits].wait(Completion[None])
+            except BaseException as end:  # noqa: BLE001 - a program of the user may have this
+                ends.append(end)
+
+    programs = {waits: Program(lambda waits=waits: caught(waits), stacks) for waits in (1, 9, 1000)}
+    for program in programs.values():
+        program.start()
+    stacks.close()
+    assert all(isinstance(end, ProgramDropped) for end in ends)
+    assert not any(program.finished.done for program in programs.values())
+    assert [program.frame is None for program in programs.values()] == [True, True, False]
