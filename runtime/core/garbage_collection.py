@@ -58,6 +58,10 @@ def collections_suspended() -> Generator[None]:
     finally:
         _Runs.active -= 1
         if was_enabled:
+            # What the run has left becomes old at no cost: else the next collection of new objects
+            # would visit all of it.
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
 
 
