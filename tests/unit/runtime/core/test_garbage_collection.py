@@ -52,19 +52,27 @@ def test_a_collection_inside_a_run_finds_no_cycle() -> None:
     assert seen == ["dead"]
 
 
+@pytest.fixture
+def _enabled() -> Generator[None]:
+    gc.enable()
+    yield
+    gc.disable()
+
+
+@pytest.mark.usefixtures("_enabled")
 def test_no_collection_begins_by_itself_inside_a_run() -> None:
     with collections_suspended(), collections_suspended():
         assert not gc.isenabled()
     assert gc.isenabled()
-    gc.disable()
-    try:
-        with collections_suspended():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
 
 
+def test_a_collector_that_was_off_stays_so_behind_a_run() -> None:
+    with collections_suspended():
+        pass
+    assert not gc.isenabled()
+
+
+@pytest.mark.usefixtures("_enabled")
 def test_the_first_collection_behind_a_run_visits_none_of_its_objects() -> None:
     with collections_suspended():
         kept = [[number] for number in range(1000)]
