@@ -116,6 +116,9 @@ class _Recorder:
         pass
 
     def trace(self, sip: int, records: bytes) -> None:
+        if self._on_records is no_records:
+            # To decode the records of a layer of a model takes a tenth of its simulation.
+            return
         decoded = decode_records(records, f"SIP {sip}")
         if self._on_records is None:
             self.records.setdefault(sip, []).extend(decoded)

@@ -3,9 +3,9 @@
 Reference counting is deterministic: an object dies at a point of the program. The collector is
 not: it runs after some number of allocations anywhere in the process, so its moments depend on the
 other SIPs of the LP, on earlier runs in the process, and on settings of `gc`. Nothing simulated may
-depend on them. So a collection during a run deletes nothing, also one that the program itself
-requests by `gc.collect()`: it would delete a cycle at one moment in one LP, and at another moment
-or never in another.
+depend on them. So the collector is off during a run, and a collection that the program itself
+requests by `gc.collect()` deletes nothing: it would delete a cycle at one moment in one LP, and at
+another moment or never in another.
 
 One collection is a part of the run, `finalise_cycles`, at a point that the simulation decides. It
 calls finalisers, and deletes nothing either: the cycles may be those of another SIP of the LP.
@@ -46,13 +46,23 @@ def watch_collections() -> None:
 
 @contextmanager
 def collections_suspended() -> Generator[None]:
-    """Collections inside the `with` block delete nothing, in any thread."""
+    """Collections inside the `with` block delete nothing, in any thread, and none begins by itself:
+    it would visit the objects of the chips in vain.
+    """
     watch_collections()
     _Runs.active += 1
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
         _Runs.active -= 1
+        if was_enabled:
+            # What the run has left becomes old at no cost: else the next collection of new objects
+            # would visit all of it.
+            gc.freeze()
+            gc.unfreeze()
+            gc.enable()
 
 
 def finalise_cycles() -> None:

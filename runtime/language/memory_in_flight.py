@@ -131,7 +131,7 @@ class MemoryInFlight:
         self, name: str, reads: Sequence[UsedBlock] = (), writes: Sequence[UsedBlock] = ()
     ) -> str | None:
         """The error in the command `name`, which uses these blocks; None if there is none."""
-        if not self._uses:
+        if not self._uses or not (reads or writes):
             return None
         for use in self._near(*_span((*reads, *writes))):
             if _share(reads, use.writes):

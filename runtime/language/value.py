@@ -372,15 +372,16 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def span_bytes(shape: Shape, strides: tuple[int, ...], dtype: DType) -> int:
     """Bytes from the first to the last element of a block, both included."""
-    if len(shape) == 1:
-        # Most blocks.
-        last = (shape[0] - 1) * strides[0] if shape[0] else -1
-    elif 0 in shape:
-        last = -1
-    else:
-        steps = zip(shape, strides, strict=True)
-        last = sum((length - 1) * stride for length, stride in steps)
-    return (last + 1) * dtype.itemsize
+    return _span(shape, strides) * dtype.itemsize
+
+
+# As above: each command computes the spans of its blocks and values.
+@lru_cache(maxsize=4096)
+def _span(shape: Shape, strides: tuple[int, ...]) -> int:
+    """Elements from the first to the last one of a block, both included."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
 
 
 def _equal(operand: Pointer | Ref, other: object, what: str) -> bool:

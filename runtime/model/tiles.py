@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 Span = tuple[int, int]
@@ -45,13 +45,13 @@ class TilePlan:
     n: int
     tile: TileSize
 
-    @property
+    @cached_property
     def output_tiles(self) -> int:
         """Tiles of the result."""
         # -(-a // b) is the ceiling of a / b in integers.
         return -(-self.m // self.tile.m) * -(-self.n // self.tile.n)
 
-    @property
+    @cached_property
     def tiles(self) -> int:
         """Steps of the GEMM engine."""
         return self.output_tiles * -(-self.k // self.tile.k)
@@ -75,7 +75,7 @@ class TilePlan:
         """
         return _kinds(self)
 
-    @property
+    @cached_property
     def spans(self) -> tuple[list[Span], list[Span], list[Span]]:
         """The tiles along each axis: rows, depth, columns."""
         axes = zip((self.m, self.k, self.n), self.tile, strict=True)

@@ -123,6 +123,10 @@ class Launches(Protocol):
         """An answer has arrived at the host, which has not recorded it yet."""
         ...
 
+    def leave_out(self) -> None:
+        """A kernel of the latest launch sends or receives: it is not to be repeated."""
+        ...
+
     def end(self, tag: int, done: Any) -> bool:
         """The request with a tag is complete: whether it is to be finished later."""
         ...

@@ -65,11 +65,28 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-of-a-collective-that-counts-as-none",
         file="sip_node/programs/lists/kernel_start.py",
-        old="if commands is None or launch.call:",
+        old="if commands is None or commands.exchanges or launch.call:",
         new="if commands is None:",
         breaks="A collective whose kernels have lists is repeated as one without them.",
         noticed_by="tests/integration/test_exchanges.py",
         with_core=True,
+    ),
+    # Ids.
+    Mutant(
+        name="list-for-the-ids-of-another-program",
+        file="sip_node/programs/lists/key_states.py",
+        old="return *key, axes, tuple([ids[axis] for axis in axes])",
+        new="return *key, axes, ()",
+        breaks="The list of a kernel that reads an id is one for that id.",
+        noticed_by="tests/integration/test_lists_of_exchanges.py",
+    ),
+    Mutant(
+        name="list-rest-of-an-id",
+        file=IDS,
+        old="other and not any(each % other for each in self.factors.values())",
+        new="other",
+        breaks="A division whose rest depends on an id reads it.",
+        noticed_by=TEST_IDS,
     ),
     # Keys.
     Mutant(
@@ -139,8 +156,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         name="list-for-all-programs",
         file=RECORDING,
-        old="recorder = CommandRecorder(*parts, reads_ids=reads_ids)",
-        new="recorder = CommandRecorder(*parts, reads_ids=True)",
+        old="program, most), closed=closed)",
+        new="program, most), closed=(0, 1, 2))",
         breaks="The list of a kernel that reads its ids is one for these ids.",
         noticed_by=KERNELS,
     ),

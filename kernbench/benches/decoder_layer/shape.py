@@ -81,6 +81,9 @@ class Activations:
 
     def start(self, token: int, column: int) -> int:
         """The index of an element."""
+        if self.tokens == 1:
+            # Without a division: command lists of a decode serve all cubes.
+            return column
         panel, rest = divmod(column, self.width)
         return (panel * self.tokens + token) * self.width + rest
 
@@ -88,6 +91,9 @@ class Activations:
         """(first, count) of the columns from `column` on that lie in one panel, each first
         relative to `column`.
         """
+        if not self.width % count and not column % count:
+            yield 0, count
+            return
         first = 0
         while first < count:
             length = min(count - first, self.width - (column + first) % self.width)

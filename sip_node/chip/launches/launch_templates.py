@@ -124,6 +124,14 @@ class LaunchTemplates:
         self._stop_learning()
         return False
 
+    def leave_out(self) -> None:
+        """A kernel of the launch that is recorded sends or receives: no launch with its key is
+        recorded any more.
+        """
+        if self._learning is not None:
+            self._known.give_up(self._learning.key.commands)
+            self._stop_learning()
+
     def _stop_learning(self) -> None:
         learned, self._learning = self._learning, None
         if learned is not None:

@@ -2,9 +2,9 @@
 
 The first time, the function of a kernel runs, as most kernels of a program may run once. What comes
 again is another PE of the launch with equal arguments, or a later launch. A list is one for all
-programs if the function only moves pointers by its program ids; else it is one for these ids; a
-kernel of another language has one for all ids and addresses that keep its guards. It is one for all
-floats among the arguments that the function only passes on, or computes others from.
+programs if the function only moves pointers by its program ids; else it is one for those that it
+reads; a kernel of another language has one for all ids and addresses that keep its guards. It is
+one for all floats among the arguments that the function only passes on, or computes others from.
 """
 
 from collections import Counter, OrderedDict
@@ -22,14 +22,8 @@ from sip_node.chip.launch_keys import LaunchKey
 from sip_node.chip.pe.pe import Pe
 from sip_node.programs.lists.arguments import PLAIN, Argument, Key
 from sip_node.programs.lists.commands import ListedCommand
-from sip_node.programs.lists.key_states import (
-    DIFFERS,
-    HAS_NONE,
-    SEEN,
-    ChosenVariants,
-    KeyState,
-)
-from sip_node.programs.lists.not_listed import NotListed, ReadsNumber
+from sip_node.programs.lists.key_states import HAS_NONE, SEEN, ChosenVariants, KeyState, of_ids
+from sip_node.programs.lists.not_listed import NotListed, ReadsId, ReadsNumber
 from sip_node.programs.lists.plain_code import is_own
 from sip_node.programs.lists.recording import Places, recorded, recorded_variant
 
@@ -47,12 +41,14 @@ Programs = Sequence[tuple[GridPoint | None, tuple[ListedCommand, ...]]]
 
 class CommandList(Struct, frozen=True):
     """The commands of a kernel on a PE, for each of its programs: None without a grid. Its pointers
-    have `addresses`, and `numbers` are the floats of its arguments.
+    have `addresses`, and `numbers` are the floats of its arguments. `exchanges` is whether one of
+    them sends or receives.
     """
 
     programs: Programs
     addresses: Sequence[int]
     numbers: Sequence[float]
+    exchanges: bool
 
 
 class _Kernel:
@@ -162,20 +158,21 @@ class CommandLists:
         return LaunchKey(tuple(kernels), same, tuple(addresses), tuple(numbers))
 
     def holds(self, key: LaunchKey, launch: KernelLaunchMsg) -> bool:
-        """Whether every kernel of a launch has a list."""
+        """Whether every kernel of a launch has a list without sends and receives."""
         for index, (place, number) in enumerate(zip(launch.pes, key.kernels, strict=True)):
             kernel: Key = self._numbered.get(number, ())
             if isinstance(kernel, ChosenVariants):
                 if kernel.is_complete:
                     continue
                 return False
-            states = [self._known.get(kernel)]
-            if states[0] is DIFFERS:
-                programs: Iterable[GridPoint] = (place,)
+            known = self._known.get(kernel)
+            states = [known]
+            if known is not None and known.axes:
+                programs: Iterable[GridPoint] = (place[::-1],)
                 if launch.grid is not None:
                     programs = launch.grid.dealt(index, len(launch.pes))
-                states = [self._known.get((*kernel, each)) for each in programs]
-            if any(state is None or state.commands is None for state in states):
+                states = [self._known.get(of_ids(kernel, known.axes, each)) for each in programs]
+            if any(each is None or each.commands is None or each.exchanges for each in states):
                 return False
         return True
 
@@ -199,20 +196,22 @@ class CommandLists:
         grid = None if launch.programs is None else launch.programs.grid
         kernel = _Kernel((launch.pes, launch.cubes), grid, parts)
         programs = list[tuple[GridPoint | None, tuple[ListedCommand, ...]]]()
+        exchanges = False
         for program in launch.programs or (None,):
-            choose = self._guarded if kernel.is_guarded else self._commands
-            commands = choose(kernel, pe, launch, program)
-            if commands is None:
+            choose = self._guarded if kernel.is_guarded else self._listed
+            known = choose(kernel, pe, launch, program)
+            if known is None or known.commands is None:
                 return None
-            programs.append((program, commands))
-        return CommandList(programs, kernel.addresses, kernel.numbers)
+            exchanges |= known.exchanges
+            programs.append((program, known.commands))
+        return CommandList(programs, kernel.addresses, kernel.numbers, exchanges)
 
     def _waiting(self, known: KeyState | None, launch: PeLaunch) -> KeyState | None:  # noqa: ARG002 - of collectives
         """The next state of a kernel that is not recorded yet; None for all others."""
         return SEEN if known is None else None
 
     def _has_list(self, launch: PeLaunch) -> bool:
-        """Whether a kernel may have a list: one that sends or receives has none here."""
+        """Whether a kernel may have a list here: that of a collective has one elsewhere."""
         return launch.thread == "kernels" and not launch.call
 
     def _arguments(
@@ -238,34 +237,34 @@ class CommandLists:
             parts.append(part)
         return parts
 
-    def _commands(
+    def _listed(
         self, kernel: _Kernel, pe: Pe, launch: PeLaunch, program: GridPoint | None
-    ) -> tuple[ListedCommand, ...] | None:
-        place = program or (pe.coordinates.cube, pe.coordinates.pe)
+    ) -> KeyState | None:
+        """The state of a program of a kernel, which has commands if there is a list."""
+        ids = program or (pe.coordinates.pe, pe.coordinates.cube)
         key = kernel.key(self._read_by(kernel))
-        known, differs = self._latest(key), False
-        if known is DIFFERS:
-            key, differs = (*key, place), True
+        known, axes = self._latest(key), tuple[int, ...]()
+        if known is not None and known.axes:
+            axes = known.axes
+            key = of_ids(key, axes, ids)
             known = self._latest(key)
         waiting = self._waiting(known, launch)
         if waiting is not None:
             self._keep(key, waiting)
             return None
         if known is None or known is SEEN or known.first >= 0:
-            known = self._record(kernel, pe, launch, program, reads_ids=differs)
-            if known is DIFFERS:
-                known, differs = self._record(kernel, pe, launch, program, reads_ids=True), True
+            known, axes = self._record(kernel, pe, launch, program, axes)
             key = kernel.key(self._read_by(kernel))
-            if differs:
-                self._keep(key, DIFFERS)
-                key = (*key, place)
+            if axes:
+                self._keep(key, KeyState(axes=axes))
+                key = of_ids(key, axes, ids)
             self._keep(key, known)
-        return known.commands
+        return known
 
     def _guarded(
         self, kernel: _Kernel, pe: Pe, launch: PeLaunch, program: GridPoint | None
-    ) -> tuple[ListedCommand, ...] | None:
-        """The commands of a program of a kernel whose lists have guards."""
+    ) -> KeyState | None:
+        """The same of a kernel whose lists have guards."""
         assert launch.programs is not None and program is not None, "a kernel of a grid"  # noqa: PT018 - one fact
         key = kernel.key(self._read_by(kernel))
         known = self._latest(key) or SEEN
@@ -285,7 +284,7 @@ class CommandLists:
                 self._keep(key, HAS_NONE)
                 return None
             self._keep(key, KeyState(None, (*known.variants, variant)))
-        return variant.commands
+        return KeyState(variant.commands)
 
     def _record(
         self,
@@ -293,18 +292,17 @@ class CommandLists:
         pe: Pe,
         launch: PeLaunch,
         program: GridPoint | None,
-        *,
-        reads_ids: bool,
-    ) -> KeyState:
-        """The list that the function of a kernel makes, as often as it reads numbers that were open
-        until then.
+        axes: tuple[int, ...],
+    ) -> tuple[KeyState, tuple[int, ...]]:
+        """The list that the function of a kernel makes, as often as it reads numbers and ids that
+        were open until then; and the axes of the ids that it reads.
         """
         while True:
             reads = self._read_by(kernel)
             try:
-                return recorded(
-                    pe, launch, program, reads, len(kernel.numbers), reads_ids=reads_ids
-                )
+                return recorded(pe, launch, program, reads, len(kernel.numbers), closed=axes), axes
+            except ReadsId as end:
+                axes = tuple(sorted({*axes, *end.axes}))
             except ReadsNumber as end:
                 self._reads[kernel.reader] = tuple(sorted({*reads, *end.places}))
                 if len(self._reads) > MOST_KEYS:

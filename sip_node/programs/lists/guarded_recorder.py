@@ -32,7 +32,7 @@ class GuardedRecorder(CommandRecorder):
         most: int,
         variables: OpenVariables,
     ) -> None:
-        super().__init__(scratch, tile, registers, ids, most, reads_ids=False)
+        super().__init__(scratch, tile, registers, ids, most, closed=())
         self._variables = variables
 
     @property

@@ -51,15 +51,18 @@ class KernelStart:
         self.started += 1
         lists = self._collectives if launch.call else self._lists
         commands = None if lists is None else lists.find(pe, launch)
-        if commands is None or launch.call:
-            # The launch of a collective counts as one whose functions run: it is no template of
-            # one chip.
+        if commands is None or commands.exchanges or launch.call:
+            # A launch with messages counts as one whose functions run: it is no template of one
+            # chip.
             self._functions[pe.coordinates.sip] += 1
         if commands is None:
             kernel = PeKernelContext(pe, launch, self._stacks)
             kernel.program.start()
             return kernel
         self.listed += 1
+        launches = pe.chip.launches
+        if commands.exchanges and not launch.call and launches is not None:
+            launches.leave_out()
         listed = ListedKernel(pe, launch, commands)
         listed.program.start()
         return listed

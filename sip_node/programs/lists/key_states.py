@@ -20,13 +20,17 @@ class ListVariant(Struct, frozen=True):
 
 
 class KeyState(Struct, frozen=True):
-    """The state of a key: its commands, if it has a list; or its lists with guards. `first` is the
-    command of the host that launched a collective which has come in one call, else -1.
+    """The state of a key: its commands, if it has a list; or its lists with guards. `exchanges` is
+    whether the commands send or receive. `first` is the command of the host that launched a
+    collective which has come in one call, else -1. On `axes` are the ids that a kernel reads, which
+    has a list for each of them.
     """
 
     commands: tuple[ListedCommand, ...] | None = None
     variants: tuple[ListVariant, ...] = ()
     first: int = -1
+    axes: tuple[int, ...] = ()
+    exchanges: bool = False
 
     def variant(self, ids: GridPoint, addresses: Sequence[int]) -> ListVariant | None:
         """The list for a program, if there is one."""
@@ -44,8 +48,13 @@ class KeyState(Struct, frozen=True):
         return 1 + sum(len(each.commands) for each in self.variants)
 
 
-SEEN, DIFFERS, HAS_NONE = KeyState(), KeyState(), KeyState()
-"""A kernel that has come once; one with a list for each program; one that no list holds."""
+SEEN, HAS_NONE = KeyState(), KeyState()
+"""A kernel that has come once; one that no list holds."""
+
+
+def of_ids(key: Key, axes: tuple[int, ...], ids: GridPoint) -> Key:
+    """The key of a list that is one for the ids of a program on some axes."""
+    return *key, axes, tuple([ids[axis] for axis in axes])
 
 
 class ChosenVariants(NamedTuple):

@@ -1,9 +1,10 @@
-"""Records the kernels of collectives, which send and receive.
+"""Records kernels that send and receive, such as those of collectives.
 
 A receive in place has a message as its result: a value in the slots of a ring, or where it was
 copied. Which address that is depends on the slots before it, so a list names the receive.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from runtime.core.dtypes import DType
@@ -99,18 +100,21 @@ class ListedRelease(ListedCommand, frozen=True, kw_only=True):
 
 
 class MessageRecorder(CommandRecorder):
-    """The recorder of a kernel that sends and receives."""
+    """The recorder of a kernel that may send and receive; `exchanges` is whether it does."""
 
-    def __init__(self, *parts: Any, reads_ids: bool) -> None:
-        super().__init__(*parts, reads_ids=reads_ids)
+    def __init__(self, *parts: Any, closed: Collection[int]) -> None:
+        super().__init__(*parts, closed=closed)
         self._messages: dict[int, Value] = {}
+        self.exchanges = False
 
     def send(self, direction: str, value: Value) -> None:
         """See `KernelContext`."""
+        self.exchanges = True
         self.add(ListedSend, direction=direction, value=self.place(value))
 
     def send_async(self, direction: str, value: Value) -> RecordedOperation:
         """See `KernelContext`."""
+        self.exchanges = True
         place, number = self.place(value), self.started()
         self.add(ListedSendStart, direction=direction, value=place, number=number)
         return RecordedOperation(self, number, None)
@@ -125,6 +129,7 @@ class MessageRecorder(CommandRecorder):
         in_place: bool = False,
     ) -> RecordedOperation:
         """See `KernelContext`."""
+        self.exchanges = True
         number, place = self.started(), None
         if isinstance(target, Pointer):
             place = self.pointer_place(target)

@@ -20,4 +20,11 @@ class ReadsNumber(NotListed):
 
 
 class ReadsId(NotListed):
-    """A kernel whose commands depend on the ids of its program: a list is one for these ids."""
+    """A kernel whose commands depend on ids of its program: a list is one for these ids. The
+    argument has their axes.
+    """
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The axes of the ids."""
+        return self.args[0]

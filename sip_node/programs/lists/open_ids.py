@@ -1,9 +1,9 @@
 """The ids of a program while its kernel is recorded: integers that stay open in the list.
 
-A kernel computes its place from its ids: it multiplies and adds them, and moves pointers. That is
-all that an open id does, so that one list serves all programs. Each other use reads the id, such as
-a comparison, a division or an index, and ends the recording with `ReadsId`; then the list is one
-for these ids.
+A kernel computes its place from its ids: it multiplies and adds them, divides multiples of them,
+and moves pointers. That is all that an open id does, so that one list serves all programs. Each
+other use reads the id, such as a comparison or an index, and ends the recording with `ReadsId`;
+then the list is one for the ids on these axes.
 """
 
 from collections.abc import Mapping
@@ -48,12 +48,29 @@ class OpenId:
     def __rsub__(self, other: object) -> "OpenId":
         return -self + other
 
+    def __floordiv__(self, other: object) -> "OpenId":
+        divisor = self._common_divisor(other)
+        factors = {axis: factor // divisor for axis, factor in self.factors.items()}
+        return OpenId(factors, self.number // divisor)
+
+    def __mod__(self, other: object) -> int:
+        return self.number % self._common_divisor(other)
+
+    def __divmod__(self, other: object) -> "tuple[OpenId, int]":
+        return self // other, self % other
+
+    def _common_divisor(self, other: object) -> int:
+        """A divisor of all factors: the rest depends on no id."""
+        if type(other) is int and other and not any(each % other for each in self.factors.values()):
+            return other
+        return self._read()
+
     def _read(self, *_: object) -> NoReturn:
-        raise ReadsId("the kernel reads its program id")
+        raise ReadsId(tuple(sorted(self.factors)))
 
     __bool__ = __int__ = __float__ = __index__ = __hash__ = __str__ = __repr__ = _read
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __format__ = _read
-    __floordiv__ = __rfloordiv__ = __truediv__ = __rtruediv__ = __mod__ = __rmod__ = _read
-    __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __lshift__ = __rlshift__ = _read
+    __rfloordiv__ = __truediv__ = __rtruediv__ = __rmod__ = __rdivmod__ = _read
+    __pow__ = __rpow__ = __lshift__ = __rlshift__ = _read
     __rshift__ = __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _read
     __invert__ = __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = __pos__ = _read

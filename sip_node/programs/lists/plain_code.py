@@ -19,7 +19,10 @@ from msgspec import Struct
 from runtime.language import tl
 from sip_node.programs.lists.not_listed import NotListed
 
-OWN = ("runtime.", "kernbench.torch_backend.", "kernbench.triton.")
+OWN = (
+    "runtime.",
+    *("kernbench.benches.", "kernbench.studies.", "kernbench.torch_backend.", "kernbench.triton."),
+)
 """The packages whose code is taken as plain."""
 _MODULES = (tl, math)
 _BUILTINS = frozenset(

@@ -6,7 +6,7 @@ operations that end at once. What a list cannot hold open, such as an element or
 ends the recording with `NotListed`, which no kernel catches: then the function runs on each PE.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -132,7 +132,8 @@ class CommandRecorder:
     """The `KernelContext` in which the function of a kernel is recorded.
 
     A list has at most `most` commands. `registers` are those of the vector engine. The ids of the
-    program are open, or with `reads_ids` those of `ids`: then the list is one for these ids.
+    program are open, but those on the axes `closed`, which are those of `ids`: the list is one for
+    these.
     """
 
     has_data = False
@@ -145,12 +146,12 @@ class CommandRecorder:
         ids: ProgramIds,
         most: int,
         *,
-        reads_ids: bool,
+        closed: Collection[int],
     ) -> None:
         self.gemm_tile = tile
         self.vector_registers = registers._replace(address=REGISTERS)
         self.scratch_memory, self.ids, self._most = scratch, ids, most
-        self._reads_ids = reads_ids
+        self._closed = closed
         self._line = ""
         self._commands: list[ListedCommand] = []
         # The values that the commands have made and that exist, in the order of their numbers.
@@ -187,7 +188,7 @@ class CommandRecorder:
     def program_id(self, axis: int) -> Any:
         """See `KernelContext`."""
         own = self.ids.program_id(axis)
-        return own if self._reads_ids or not self.ids.has(axis) else OpenId({axis: 1})
+        return own if axis in self._closed or not self.ids.has(axis) else OpenId({axis: 1})
 
     def num_programs(self, axis: int) -> int:
         """See `KernelContext`."""

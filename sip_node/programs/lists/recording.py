@@ -15,11 +15,10 @@ from sip_node.programs.kernel_faults import KernelFaults
 from sip_node.programs.kernel_memory import KernelScratch
 from sip_node.programs.lists.guarded_integers import OpenVariables, variables
 from sip_node.programs.lists.guarded_recorder import GuardedRecorder
-from sip_node.programs.lists.key_states import DIFFERS, HAS_NONE, KeyState, ListVariant
+from sip_node.programs.lists.key_states import HAS_NONE, KeyState, ListVariant
 from sip_node.programs.lists.message_recorder import MessageRecorder
 from sip_node.programs.lists.not_listed import NotListed, ReadsId, ReadsNumber
 from sip_node.programs.lists.opened_arguments import OpenedArguments
-from sip_node.programs.lists.recorder import CommandRecorder
 
 MOST_OF_A_LIST = 1 << 13
 """The commands of a list: a longer kernel takes its time in its commands, and not in its start."""
@@ -85,20 +84,17 @@ def recorded(
     reads: Places,
     numbers: int,
     *,
-    reads_ids: bool,
+    closed: tuple[int, ...],
 ) -> KeyState:
     """The list that the function of a kernel makes in a recorder; of its `numbers`, those with
-    places in `reads` are not open. With `reads_ids`, it is the list for the ids of its program.
+    places in `reads` are not open, nor are the ids of its program on the axes `closed`. Raises
+    `ReadsNumber` or `ReadsId` where it reads what is open.
 
     It has none if it fails: then it runs again on each PE, with the error of that PE. Open numbers
     and ids may be why it fails.
     """
-    if launch.call:
-        parts = _recorder_parts(pe, launch, program, MOST_OF_A_COLLECTIVE)
-        recorder = MessageRecorder(*parts, reads_ids=reads_ids)
-    else:
-        parts = _recorder_parts(pe, launch, program, MOST_OF_A_LIST)
-        recorder = CommandRecorder(*parts, reads_ids=reads_ids)
+    most = MOST_OF_A_COLLECTIVE if launch.call else MOST_OF_A_LIST
+    recorder = MessageRecorder(*_recorder_parts(pe, launch, program, most), closed=closed)
     opened = OpenedArguments(reads)
     kernel, *arguments = [opened.of(each) for each in (launch.kernel, *launch.arguments)]
     assert opened.numbers == numbers, "numbers are opened in the order of the keys"
@@ -109,15 +105,16 @@ def recorded(
 
     try:
         copy_context().run(run)
-    except ReadsNumber:
+    except (ReadsNumber, ReadsId):
         raise
-    except ReadsId:
-        return DIFFERS
     except NotListed:
         return HAS_NONE
     except Exception as error:
         # A kernel may raise anything, and will raise it again.
         if len(reads) < numbers:
             raise ReadsNumber(frozenset(range(numbers))) from error
-        return HAS_NONE if reads_ids else DIFFERS
-    return KeyState(recorder.commands())
+        axes = tuple(range(len(recorder.ids.own)))
+        if len(closed) < len(axes):
+            raise ReadsId(axes) from error
+        return HAS_NONE
+    return KeyState(recorder.commands(), exchanges=recorder.exchanges)

@@ -63,43 +63,22 @@ from sip_node.chip.pe.context import PeContext
 from sip_node.chip.pe.dma import PeDma
 
 
-class Composite:
-    """A matrix product in flight: the tokens still to be issued, the output tiles still to come.
-
-    It is the last stage of their routes. Its steps take `steps_ps` in the GEMM engine; `engine_ps`
-    is the time of its steps and those of all products submitted before. It does not end before
-    `least_end_ps`.
+class ProductForm:
+    """Products of one size on a PE: their `plan`, the `shapes` of their steps by size and whether
+    it is the last one of a tile, and the time `steps_ps` of all steps in the GEMM engine.
     """
 
     def __init__(
-        self,
-        gemm: Gemm,
-        tile: TileSize,
-        shape_of: Callable[[Gemm, Tile], StepShape],
-        target: Value | None,
-        blocks: Blocks,
-        submitted_ps: int,
+        self, gemm: Gemm, tile: TileSize, shape_of: Callable[[Gemm, Tile], StepShape]
     ) -> None:
-        self.gemm, self.target = gemm, target
         self.plan = gemm.plan(tile)
         kinds = self.plan.kinds()
-        self._shapes = {(tile.size, tile.last): shape_of(gemm, tile) for tile, _ in kinds}
-        self.steps_ps = sum(self._shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
+        self.shapes = {(tile.size, tile.last): shape_of(gemm, tile) for tile, _ in kinds}
+        self.steps_ps = sum(self.shapes[tile.size, tile.last].step_ps * n for tile, n in kinds)
         self._loads = [
-            (_loaded_bytes(gemm, tile.size), self._shapes[tile.size, tile.last].step_ps)
+            (_loaded_bytes(gemm, tile.size), self.shapes[tile.size, tile.last].step_ps)
             for tile, _ in kinds
         ]
-        self.done = Completion[None]()
-        self.engine_ps = self.least_end_ps = 0
-        self._submitted_ps = submitted_ps
-        self._sources = (
-            _source(gemm.a, (tile.m, tile.k), blocks),
-            _source(gemm.b, (tile.k, tile.n), blocks),
-        )
-        self._memory = None if gemm.out is None else Streamed(gemm.out, (tile.m, tile.n), blocks)
-        self._start = None if gemm.acc is None else Staged(gemm.acc)
-        self._bias = None if gemm.bias is None else Staged(_as_row(gemm.bias))
-        self.tiles_to_come = self.plan.output_tiles
 
     def least_load_ps(self, left_ps: int, issued: int, byte_ps: Fraction) -> int:
         """The least time in which the operands still to be loaded come at `byte_ps` a byte.
@@ -117,6 +96,37 @@ class Composite:
     def _lightest(self) -> tuple[int, int]:
         return min(self._loads, key=lambda load: Fraction(*load))
 
+
+class Composite:
+    """A matrix product in flight: the tokens still to be issued, the output tiles still to come.
+
+    It is the last stage of their routes. `engine_ps` is the time in the GEMM engine of its steps
+    and those of all products submitted before. It does not end before `least_end_ps`.
+    """
+
+    def __init__(
+        self,
+        gemm: Gemm,
+        form: ProductForm,
+        target: Value | None,
+        blocks: Blocks,
+        submitted_ps: int,
+    ) -> None:
+        self.gemm, self.form, self.target = gemm, form, target
+        self.plan = plan = form.plan
+        tile = plan.tile
+        self.done = Completion[None]()
+        self.engine_ps = self.least_end_ps = 0
+        self._submitted_ps = submitted_ps
+        self._sources = (
+            _source(gemm.a, (tile.m, tile.k), blocks),
+            _source(gemm.b, (tile.k, tile.n), blocks),
+        )
+        self._memory = None if gemm.out is None else Streamed(gemm.out, (tile.m, tile.n), blocks)
+        self._start = None if gemm.acc is None else Staged(gemm.acc)
+        self._bias = None if gemm.bias is None else Staged(_as_row(gemm.bias))
+        self.tiles_to_come = plan.output_tiles
+
     def tokens(
         self, steps: tuple[TileStage, ...], results: tuple[TileStage, ...], buffers: TileBuffers
     ) -> StepTokens:
@@ -127,7 +137,7 @@ class Composite:
         return StepTokens(
             gemm=self.gemm,
             plan=self.plan,
-            shapes=self._shapes,
+            shapes=self.form.shapes,
             sources=self._sources,
             output_of=self._output,
             routes=(steps, (*steps, *results, stage_of(self))),
@@ -156,12 +166,14 @@ class Composite:
             self.done.complete(None)
 
     def _output(self, rows: Span, columns: Span) -> OutputTile:
-        target = None if self.target is None else self.target[slice(*rows), slice(*columns)].operand
+        shape, target = (rows[1] - rows[0], columns[1] - columns[0]), self.target
+        if target is not None and target.shape != shape:
+            target = target[slice(*rows), slice(*columns)]
         return OutputTile(
-            shape=(rows[1] - rows[0], columns[1] - columns[0]),
+            shape=shape,
             start=None if self._start is None else self._start.at(rows, columns),
             bias=None if self._bias is None else self._bias.at((0, 1), columns),
-            target=target,
+            target=None if target is None else target.operand,
             memory=[] if self._memory is None else self._memory.at(rows, columns).pieces,
         )
 
@@ -206,6 +218,8 @@ class PeScheduler:
         self._byte_ps = _byte_ps(context.topology)
         # What the steps of all products have in common, by size, place in the sum, and type.
         self._shapes: dict[tuple[TileSize, bool, DType], StepShape] = {}
+        # What products have in common, by sizes, type, and which operands are in memory.
+        self._forms: dict[tuple[object, ...], ProductForm] = {}
 
     @property
     def in_flight(self) -> int:
@@ -220,15 +234,14 @@ class PeScheduler:
         """
         composite = Composite(
             gemm=gemm,
-            tile=self._tile,
-            shape_of=self._shape_of,
+            form=self._form_of(gemm),
             target=target,
             blocks=blocks,
             submitted_ps=self._engine.now_ps,
         )
         # The engine takes products in order, so its time for all of them bounds the end of the last
         # one.
-        self.engine_ps += composite.steps_ps
+        self.engine_ps += composite.form.steps_ps
         composite.engine_ps = self.engine_ps
         self._in_flight.append(composite)
         composite.done.then(lambda _done: self._in_flight.remove(composite))
@@ -254,11 +267,19 @@ class PeScheduler:
         left_ps = composite.engine_ps - gemm.busy_ps
         if left_ps < 0:
             return now_ps
-        load_ps = composite.least_load_ps(left_ps, self._most_issued, self._byte_ps)
+        load_ps = composite.form.least_load_ps(left_ps, self._most_issued, self._byte_ps)
         end_ps = max(max(now_ps, gemm.free_ps) + left_ps, now_ps + load_ps)
         # Steps that begin shortly one after the other lower the bound of the loads.
         composite.least_end_ps = max(composite.least_end_ps, end_ps)
         return composite.least_end_ps
+
+    def _form_of(self, gemm: Gemm) -> ProductForm:
+        a, b = gemm.a, gemm.b
+        key = (*a.shape, b.shape[1], a.dtype.name, type(a) is Ref, type(b) is Ref)
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = ProductForm(gemm, self._tile, self._shape_of)
+        return form
 
     def _shape_of(self, gemm: Gemm, tile: Tile) -> StepShape:
         key = (tile.size, tile.last, gemm.a.dtype)

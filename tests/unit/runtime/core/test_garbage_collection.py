@@ -52,6 +52,34 @@ def test_a_collection_inside_a_run_finds_no_cycle() -> None:
     assert seen == ["dead"]
 
 
+@pytest.fixture
+def _enabled() -> Generator[None]:
+    gc.enable()
+    yield
+    gc.disable()
+
+
+@pytest.mark.usefixtures("_enabled")
+def test_no_collection_begins_by_itself_inside_a_run() -> None:
+    with collections_suspended(), collections_suspended():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_so_behind_a_run() -> None:
+    with collections_suspended():
+        pass
+    assert not gc.isenabled()
+
+
+@pytest.mark.usefixtures("_enabled")
+def test_the_first_collection_behind_a_run_visits_none_of_its_objects() -> None:
+    with collections_suspended():
+        kept = [[number] for number in range(1000)]
+    young = {id(each) for generation in (0, 1) for each in gc.get_objects(generation)}
+    assert young.isdisjoint(map(id, kept))
+
+
 def test_the_collection_of_a_run_finalises_cycles_and_keeps_what_they_refer_to() -> None:
     class Used:
         pass

@@ -1,4 +1,4 @@
-"""Ids that stay open: sums and products with integers, and nothing else."""
+"""Ids that stay open: sums, products with integers, quotients of multiples, and nothing else."""
 
 import math
 import operator
@@ -26,8 +26,12 @@ def value(each: OpenId, ids: tuple[int, int]) -> int:
         lambda pe, cube: -pe - (1 - cube) + 0 * pe,
         lambda pe, cube: 10 - (pe + pe) + cube - 4,
         lambda pe, cube: (pe + 2) * -3 - (cube - pe),
+        lambda pe, cube: (cube * 8 - pe * 4 + 7) // 4,
+        lambda pe, cube: (cube * 8 + pe * 4 - 7) // -4,
+        lambda pe, cube: pe + (cube * 8 - 7) % 4,
+        lambda pe, cube: operator.sub(*divmod(cube * 8 + pe * 12 - 9, 4)),
     ],
-    ids=range(5),
+    ids=range(9),
 )
 @pytest.mark.parametrize("ids", [(0, 0), (5, 0), (3, 11)])
 def test_an_open_id_computes_what_integers_compute(
@@ -57,6 +61,8 @@ def test_an_open_id_computes_what_integers_compute(
         lambda pe: 3 >= pe,  # noqa: SIM300 - the reflected method
         lambda pe: max(pe, 0),
         lambda pe: pe // 2,
+        lambda pe: (pe * 4 + 1) % 8,
+        lambda pe: pe % 0,
         lambda pe: 8 % pe,
         lambda pe: pe / 2,
         lambda pe: divmod(pe, 4),
@@ -73,7 +79,7 @@ def test_an_open_id_computes_what_integers_compute(
         lambda pe: {pe},
         lambda pe: pe in (1, 2),
     ],
-    ids=range(33),
+    ids=range(35),
 )
 def test_any_other_use_reads_the_id(read: Callable[[Any], object]) -> None:
     with pytest.raises(ReadsId):
