@@ -93,8 +93,8 @@ def test_no_number_of_products_is_a_cliff(run: Runs, matrix: str):
     "matrix",
     [
         "1x64x1000",
-        _falls("8x768x768", "counts that divide the cubes take 15 % less"),
-        _falls("32x128x1000", "counts that divide the cubes take 14 % less"),
+        _falls("8x768x768", "6 products take 20 % more than 8"),
+        _falls("32x128x1000", "6 products take 20 % more than 8"),
         "1x4096x128",
     ],
 )
@@ -112,10 +112,7 @@ def test_no_number_of_rows_is_a_cliff(run: Runs, weight: str):
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    "weight",
-    ["768x1000", _falls("1000x4096", "129 rows take 6 % less than 118"), "768x50257"],
-)
+@pytest.mark.parametrize("weight", ["768x1000", "1000x4096", "768x50257"])
 def test_more_rows_take_no_less_time(run: Runs, weight: str):
     # A plan with more parts may save a few percent.
     assert all(more / fewer > 0.95 for fewer, more in pairwise(_times_of_rows(run, weight)))

@@ -58,14 +58,14 @@ def all_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> fl
     """The part of a tensor that passes the busiest link if every cube reads all of it directly from
     the cubes that hold the `shares`, (cube, share). Packets go along the row first.
     """
-    loads = _LinkShares(mesh, {})
+    loads = LinkShares(mesh, {})
     for home, share in shares:
         for cube in range(mesh.width * mesh.height):
             loads.add(home, cube, share)
     return loads.busiest()
 
 
-class _LinkShares(NamedTuple):
+class LinkShares(NamedTuple):
     """Shares that pass each link between cubes, in one direction."""
 
     mesh: CubeMesh
@@ -112,7 +112,7 @@ def _firsts(mesh: CubeMesh) -> range:
 @lru_cache(maxsize=1024)
 def relayed_gather_load(mesh: CubeMesh, shares: tuple[tuple[int, float], ...]) -> float:
     """The part of a tensor that passes the busiest link with the copies of `relay_targets`."""
-    loads = _LinkShares(mesh, {})
+    loads = LinkShares(mesh, {})
     for home, share in shares:
         for turn in range(2):
             for cube, targets in relay_targets(mesh, home, turn).items():

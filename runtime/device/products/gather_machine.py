@@ -5,7 +5,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from runtime.device.products.cube_mesh import CubeMesh, all_gather_load, relayed_gather_load
+from runtime.device.products.cube_mesh import (
+    CubeMesh,
+    LinkShares,
+    all_gather_load,
+    relayed_gather_load,
+)
 from runtime.device.products.product_plan import PeRates
 from runtime.model.placement import Span
 
@@ -56,6 +61,22 @@ class GatherOperand(NamedTuple):
             return self._replace(ends=(elements,), holders=(0,))
         ends = tuple(elements * (pe + 1) // group for pe in range(group))
         return self._replace(ends=ends, holders=tuple(range(group)))
+
+    def rows_of_cubes(self, count: int, cube: int, pes: int, near: float = 0.0) -> tuple[Span, ...]:
+        """The rows, counted through all matrices of a batch of `count`, that each cube with `cube`
+        of all `pes` PEs holds; up to `near` of them at an end of a matrix are with its other ones
+        in the next cube. None of them if rows are those of the depth, or if cubes hold no ranges.
+        """
+        if not (self.in_rows and self.is_on(pes) and self.is_stacked(count)):
+            return ()
+        length, ends = self.length, [0]
+        for first in range(0, pes, cube):
+            end = self.ends[min(first + cube, len(self.ends)) - 1]
+            number, rest = divmod(end, self.distance)
+            row = number * length + min(length, round(rest / self.pitch))
+            matrix = round(row / length) * length
+            ends.append(matrix if abs(row - matrix) <= near else row)
+        return tuple(pairwise([*ends[:-1], length * count]))
 
     def shares(self, pes: int, span: Span | None = None) -> tuple[tuple[int, float], ...]:
         """The share that each cube holds, of `pes` PEs, of a span of the memory or of all of it."""
@@ -135,3 +156,20 @@ def copies_load(
             span = first * gathered.ends[-1] // whole, stop * gathered.ends[-1] // whole
         load += gather_load(mesh, gathered.shares(mesh.pes, span)) * (stop - first) / whole
     return load
+
+
+def batch_copies_load(
+    mesh: CubeMesh, gathered: GatherOperand, depth: int, matrices: tuple[Span, ...]
+) -> float:
+    """The number of matrices of a batch that pass the busiest link, if each cube reads those with
+    the numbers [first, last) of its `matrices`.
+    """
+    loads = LinkShares(mesh, {})
+    elements = gathered.pitch * (gathered.length if gathered.in_rows else depth)
+    for cube, (first, last) in enumerate(matrices):
+        for number in range(first, last):
+            start = number * gathered.distance
+            span = start, min(start + elements, gathered.ends[-1])
+            for home, share in gathered.shares(mesh.pes, span):
+                loads.add(home, cube, share)
+    return loads.busiest()

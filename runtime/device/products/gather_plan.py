@@ -16,11 +16,12 @@ of one length delay each other.
 
 from functools import lru_cache
 from itertools import pairwise, product
-from math import hypot
+from math import gcd, hypot
 from typing import NamedTuple
 
 from runtime.device.products.gather_machine import GatherMachine, GatherOperand, copies_load
 from runtime.device.products.gather_slots import GatherSlot, SlotCut, padded
+from runtime.device.products.own_ranges import OwnRanges, cut_range
 from runtime.device.products.product_plan import (
     ACCUMULATOR_BYTES,
     divided,
@@ -86,10 +87,10 @@ def gather_plan(
     """The plan with the least estimated time; None if none fits the scratch. `depth` is that of the
     product, and the size of an element in bytes; `batch` is the number of equal products.
     """
+    ranges = OwnRanges.of(machine, (own, gathered), depth, batch)
     if batch > 1:
-        group, pes = machine.group(batch), machine.rates.pes
-        own, gathered = (each.in_group(batch, group, pes) for each in (own, gathered))
-    planner = _Planner(machine, own, gathered, *depth, own_is_b, batch)
+        gathered = gathered.in_group(batch, machine.group(batch), machine.rates.pes)
+    planner = _Planner(machine, ranges.own, gathered, *depth, own_is_b, batch, ranges)
     return planner.best()
 
 
@@ -126,10 +127,15 @@ class _Planner(NamedTuple):
     itemsize: int
     own_is_b: bool
     batch: int
+    ranges: OwnRanges
 
     def best(self) -> GatherPlan | None:
         """The plan with the least estimated time."""
-        dealt = {parts: self._dealt(parts) for parts in self._parts()}
+        divisions, most = self._parts(), self.ranges.most_parts
+        dealt = {
+            parts: self.ranges.dealt(parts)
+            for parts in [each for each in divisions if each <= most] or divisions
+        }
         loads = {parts: self._load(each) for parts, each in dealt.items()}
         choices = self._choices(loads)
         if not choices:
@@ -143,7 +149,7 @@ class _Planner(NamedTuple):
         starts = [*range(0, self.depth, chosen.chunk), self.depth]
         return GatherPlan(
             own=tuple(
-                tuple(each for span in pieces for each in _ranges(span, chosen.ranges))
+                tuple(each for span in pieces for each in cut_range(span, chosen.ranges))
                 for pieces in dealt[chosen.parts]
             ),
             parts=parts,
@@ -168,43 +174,6 @@ class _Planner(NamedTuple):
         unit = tile.m if self.own_is_b else tile.n
         return unit if self.gathered.length >= 2 * unit else 1
 
-    def _dealt(self, parts: int) -> list[tuple[Span, ...]]:
-        """The ranges of each PE if `parts` neighbours have the same ones: of one matrix, or of
-        several ones where there are more matrices than such neighbours.
-        """
-        sharing, length = self.machine.rates.pes // parts, self.own.length
-        if self.batch == 1:
-            spans = self._spans()
-            first = [spans[each * parts : each * parts + parts] for each in range(sharing)]
-            return [((each[0][0], each[-1][1]),) for each in first for _ in range(parts)]
-        if self.batch <= sharing:
-            bounds = [sharing * number // self.batch for number in range(self.batch + 1)]
-            cut = [
-                number * length + length * turn // (stop - start)
-                for number, (start, stop) in enumerate(pairwise(bounds))
-                for turn in range(stop - start)
-            ]
-        else:
-            cut = [length * self.batch * each // sharing for each in range(sharing)]
-        ends = range(length, length * self.batch, length)
-        dealt = list[tuple[Span, ...]]()
-        for start, stop in pairwise([*cut, length * self.batch]):
-            inner = (end for end in ends if start < end < stop)
-            dealt += [tuple(pairwise([start, *inner, stop]))] * parts
-        return dealt
-
-    def _spans(self) -> list[Span]:
-        """The range of each PE: the rows that it holds, or equal ranges if not all hold some."""
-        pes, length = self.machine.rates.pes, self.own.length
-        if self._is_dealt():
-            ends = [min(length, round(end / self.own.pitch)) for end in self.own.ends[:-1]]
-            # The last PEs hold nothing where shares are rounded up to whole bursts.
-            ends += [length] * (pes - len(ends))
-            spans = list(pairwise([0, *ends]))
-            if max(stop - start for start, stop in spans) <= -(-2 * length // pes):
-                return spans
-        return [(length * pe // pes, length * (pe + 1) // pes) for pe in range(pes)]
-
     def _load(self, dealt: list[tuple[Span, ...]]) -> _PeLoad:
         pes, length = self.machine.mesh.pes, self.own.length
         matrices = [
@@ -216,16 +185,6 @@ class _Planner(NamedTuple):
             pieces=max(map(len, dealt)),
             matrices=max(map(len, matrices)),
         )
-
-    def _is_dealt(self) -> bool:
-        """Whether nearly every PE that multiplies a matrix holds a range of the own operand."""
-        return self.own.in_rows and self.own.is_on(self._group_pes)
-
-    @property
-    def _group_pes(self) -> int:
-        """The PEs that multiply a matrix."""
-        mesh = self.machine.group(self.batch)
-        return mesh.width * mesh.height * mesh.pes
 
     def _parts(self) -> list[int]:
         """The numbers of parts of the gathered operand that are compared."""
@@ -300,6 +259,7 @@ class _Planner(NamedTuple):
             # An engine that waits leaves all panels in flight, else it frees one after the other.
             waits = steps_ns * rates.slice_gbs < own_bytes
             own_bytes /= self._own_channels(choice.step * (choice.ring - 1 if waits else 1))
+            own_bytes *= self._bursts(choice.step)
         else:
             # Of each row of the depth a few columns: a burst at least.
             own_bytes = self.depth * max(longest * self.itemsize, self.machine.burst_bytes) * pieces
@@ -320,7 +280,7 @@ class _Planner(NamedTuple):
         # What is busy most of the time delays the others: they share routers and slices.
         busy_ns = hypot(steps_ns, slice_ns, links_ns, corner_ns, requests_ns)
         first_ns, chunk_ns = _RELAYED_NS if choice.is_relayed else _COPIED_NS
-        if self._group_pes == mesh.pes:
+        if self.ranges.group_pes == mesh.pes:
             # The slices of one cube, which has all of a matrix, load, store and load a chunk.
             first_ns += (2 * copied + part * row_bytes * pieces) / chunks / rates.slice_gbs
         if self.own.in_rows:
@@ -347,6 +307,15 @@ class _Planner(NamedTuple):
         pitch_bytes = self.own.pitch * self.itemsize
         return share_of_channels(row_bytes, pitch_bytes, self.machine.round_bytes)
 
+    def _bursts(self, depth: int) -> float:
+        """The bytes of the bursts in which an own panel of a depth lies beside its own bytes: rows
+        that begin anywhere in a burst have parts of two more, but the whole depth has no gaps.
+        """
+        burst_bytes, pitch_bytes = self.machine.burst_bytes, self.own.pitch * self.itemsize
+        if depth >= self.own.pitch:
+            return 1.0
+        return 1 + (burst_bytes - gcd(burst_bytes, pitch_bytes)) / (depth * self.itemsize)
+
     def _links_ns(self, choice: _GatherChoice) -> float:
         """The time of the busiest link between cubes: copies, own panels, results."""
         mesh, group = self.machine.mesh, self.machine.group(self.batch)
@@ -356,7 +325,7 @@ class _Planner(NamedTuple):
         # Half of what lies elsewhere crosses the middle of the mesh, or of the cubes of a matrix.
         spread, own = self._result(), self.own.length * self.depth * self.itemsize
         across = 0 if group.width * group.height == 1 else spread / min(group.width, group.height)
-        if self.batch > 1 and not self.own.is_on(self._group_pes):
+        if self.batch > 1 and not self.own.is_on(self.ranges.group_pes):
             across = max(across, own * self.batch / min(mesh.width, mesh.height))
         if not self.own.in_rows and self.machine.cuts_matrices(self.batch):
             # A quarter of the products of a row and a column of a matrix in two cubes.
@@ -368,7 +337,7 @@ class _Planner(NamedTuple):
         one range load it each for itself.
         """
         group = self.machine.group(self.batch)
-        if self._is_dealt() or group.width * group.height == 1:
+        if self.ranges.are_held or group.width * group.height == 1:
             return 0.0
         loaded = self.own.length * self.depth * self.itemsize * choice.parts
         return loaded / min(group.width, group.height) / 2 / self.machine.link_gbs
@@ -385,9 +354,3 @@ class _Planner(NamedTuple):
         if self.gathered.in_rows:
             return self.gathered.pieces(self.gathered.length, -(-chunk // pes))
         return self.gathered.pieces(-(-chunk // pes), self.gathered.length)
-
-
-def _ranges(span: Span, count: int) -> tuple[Span, ...]:
-    start, length = span[0], span[1] - span[0]
-    bounds = [start + length * number // count for number in range(count + 1)]
-    return tuple(each for each in pairwise(bounds) if each[0] < each[1])

@@ -100,6 +100,51 @@ def test_cubes_of_a_batch_whose_matrices_they_hold_read_nothing_from_others() ->
     assert mixed - stacked > 0.5 * 16 * 2 * 1024 * 1024 / 4 / 128
 
 
+def plan_of_batch(batch: int, rows: int) -> GatherPlan:
+    """The plan of `batch` products of (rows, 768) times (768, 768), the own operand by columns."""
+    operands = operand(768, 768, batch=batch), operand(rows, 768, batch=batch)
+    plan = gather_plan(MACHINE, *operands, (768, 2), own_is_b=True, batch=batch)
+    assert plan is not None
+    return plan
+
+
+def matrices_of_cubes(plan: GatherPlan) -> list[set[int]]:
+    """The matrices of which the PEs of each cube have ranges."""
+    return [
+        {start // 768 for ranges in plan.own[first : first + 8] for start, _ in ranges}
+        for first in range(0, 128, 8)
+    ]
+
+
+@pytest.mark.parametrize("batch", [12, 17, 24])
+def test_each_cube_multiplies_the_rows_of_a_batch_that_it_holds(batch: int) -> None:
+    plan = plan_of_batch(batch, 8)
+    held = 768 * batch // 16
+    for cube in range(16):
+        ranges = [each for pe in plan.own[8 * cube : 8 * cube + 8] for each in pe]
+        assert abs(ranges[0][0] - held * cube) <= 48
+        assert abs(ranges[-1][1] - held * (cube + 1)) <= 48
+
+
+def test_few_rows_of_a_neighbour_save_a_cube_the_copy_of_another_matrix() -> None:
+    # 5.33 cubes hold one of three matrices; 768 / 16 rows are loaded from a neighbour.
+    assert [len(each) for each in matrices_of_cubes(plan_of_batch(3, 8))] == [1] * 16
+    # A third of a cube's 288 rows would be there behind the copies.
+    assert sum(len(each) > 1 for each in matrices_of_cubes(plan_of_batch(6, 8))) == 4
+
+
+def test_neighbours_with_the_same_ranges_multiply_rows_of_their_cube() -> None:
+    # Eight neighbours that share a cube with two matrices would have ranges of other cubes.
+    assert [len(each) for each in matrices_of_cubes(plan_of_batch(3, 300))] == [1] * 16
+    assert len(plan_of_batch(6, 300).parts) < 8
+
+
+def test_own_panels_whose_rows_would_begin_inside_bursts_have_the_whole_depth() -> None:
+    # Rows of 2000 B lie side by side; pieces of 1024 B would touch five bursts of 256 B.
+    assert plan_of(118, 1000, 4096).step >= 1000
+    assert plan_of(118, 4096, 4096).step < 4096
+
+
 @pytest.mark.parametrize(("size", "in_rows"), [*product(SIZES, (True, False))], ids=str)
 def test_the_pes_of_a_cube_copy_each_element_once(
     size: tuple[int, int, int], in_rows: bool
