@@ -14,7 +14,6 @@ KERNEL = "sip_node/programs/lists/listed_kernel.py"
 LISTS = "sip_node/programs/lists/command_lists.py"
 GUARDED = "sip_node/programs/lists/guarded_integers.py"
 PLACES = "sip_node/programs/lists/places.py"
-RECORDING = "sip_node/programs/lists/recording.py"
 RECORDER = "sip_node/programs/lists/recorder.py"
 MESSAGES = "sip_node/programs/lists/message_recorder.py"
 
@@ -70,23 +69,6 @@ MUTANTS: tuple[Mutant, ...] = (
         breaks="A collective whose kernels have lists is repeated as one without them.",
         noticed_by="tests/integration/test_exchanges.py",
         with_core=True,
-    ),
-    # Ids.
-    Mutant(
-        name="list-for-the-ids-of-another-program",
-        file="sip_node/programs/lists/key_states.py",
-        old="return *key, axes, tuple([ids[axis] for axis in axes])",
-        new="return *key, axes, ()",
-        breaks="The list of a kernel that reads an id is one for that id.",
-        noticed_by="tests/integration/test_lists_of_exchanges.py",
-    ),
-    Mutant(
-        name="list-rest-of-an-id",
-        file=IDS,
-        old="other and not any(each % other for each in self.factors.values())",
-        new="other",
-        breaks="A division whose rest depends on an id reads it.",
-        noticed_by=TEST_IDS,
     ),
     # Keys.
     Mutant(
@@ -154,12 +136,12 @@ MUTANTS: tuple[Mutant, ...] = (
         noticed_by=KERNELS,
     ),
     Mutant(
-        name="list-for-all-programs",
-        file=RECORDING,
-        old="program, most), closed=closed)",
-        new="program, most), closed=(0, 1, 2))",
-        breaks="The list of a kernel that reads its ids is one for these ids.",
-        noticed_by=KERNELS,
+        name="list-for-the-ids-of-another-program",
+        file="sip_node/programs/lists/key_states.py",
+        old="return *key, axes, tuple([ids[axis] for axis in axes])",
+        new="return *key, axes, ()",
+        breaks="The list of a kernel that reads an id is one for that id.",
+        noticed_by="tests/integration/test_lists_of_exchanges.py",
     ),
     # Guards.
     Mutant(
@@ -259,6 +241,14 @@ MUTANTS: tuple[Mutant, ...] = (
         new="            address += nbytes\n",
         breaks="A pointer is moved by the ids of the program.",
         noticed_by=KERNELS,
+    ),
+    Mutant(
+        name="list-rest-of-an-id",
+        file=IDS,
+        old="other and not any(each % other for each in self.factors.values())",
+        new="other",
+        breaks="A division whose rest depends on an id reads it.",
+        noticed_by=TEST_IDS,
     ),
     Mutant(
         name="list-id-without-its-number",

@@ -39,7 +39,7 @@ from runtime.core.dtypes import DType
 from runtime.core.simtime import PS_PER_NS, exact
 from runtime.core.trace import Operand
 from runtime.language.gemm import Gemm
-from runtime.language.value import Ref, Value
+from runtime.language.value import Ref, Value, row_major
 from runtime.model.tiles import Span, Tile, TileSize
 from runtime.model.topology import Topology
 from sip_node.chip.completion import Completion
@@ -166,14 +166,11 @@ class Composite:
             self.done.complete(None)
 
     def _output(self, rows: Span, columns: Span) -> OutputTile:
-        shape, target = (rows[1] - rows[0], columns[1] - columns[0]), self.target
-        if target is not None and target.shape != shape:
-            target = target[slice(*rows), slice(*columns)]
         return OutputTile(
-            shape=shape,
+            shape=(rows[1] - rows[0], columns[1] - columns[0]),
             start=None if self._start is None else self._start.at(rows, columns),
             bias=None if self._bias is None else self._bias.at((0, 1), columns),
-            target=None if target is None else target.operand,
+            target=None if self.target is None else _tile_of(self.target, rows, columns),
             memory=[] if self._memory is None else self._memory.at(rows, columns).pieces,
         )
 
@@ -334,6 +331,15 @@ def _step_shape(tile: Tile, step_ps: int, gemm: Gemm) -> StepShape:
 
 def _source(operand: Value | Ref, tile: tuple[int, int], blocks: Blocks) -> Source:
     return Staged(operand) if isinstance(operand, Value) else Streamed(operand, tile, blocks)
+
+
+def _tile_of(target: Value, rows: Span, columns: Span) -> Operand:
+    """The operand of a view of the target, without the view: there is one for each tile."""
+    strides, dtype = target.strides, target.dtype
+    shape = (rows[1] - rows[0], columns[1] - columns[0])
+    first = rows[0] * strides[0] + columns[0] * strides[1]
+    address = target.address + first * dtype.itemsize
+    return Operand(address, shape, dtype.name, () if strides == row_major(shape) else strides)
 
 
 def _as_row(bias: Value) -> Value:
