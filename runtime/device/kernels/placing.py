@@ -78,7 +78,8 @@ def _combine(
         given = in_type(tl.load(tensors.given + start, shape, strides), placing.wide)
     else:
         given = tl.full(shape, tensors.given, placing.wide)
-    columns, own = in_type(columns, tl.int32), tl.arange(piece.first, piece.last)[None, :, None]
+    own = tl.arange(piece.first, piece.last)[None, :, None]
+    columns = in_type(columns, tl.int32)
     if placing.how == "product":
         _multiply(result, own, columns, given)
         return
