@@ -6,6 +6,7 @@ from runtime.core.requests import PerPe
 from runtime.device.kernels.row_sums import AddedRows, sum_of_columns
 from runtime.device.launches.launch import launch_on
 from runtime.device.launches.strided_window import StridedWindow
+from runtime.device.movers.movers import spread
 from runtime.device.operations.block_launch import launch_blocks
 from runtime.device.operations.cube_launch import cube_grid, launch_in_cubes
 from runtime.device.operations.gather_launch import (
@@ -19,8 +20,6 @@ from runtime.device.products.product_plan import ACCUMULATOR_BYTES, ProductSize
 from runtime.device.rank.rank_state import running_rank
 from runtime.language.value import row_major
 
-_ADDED_BYTES = 4096
-"""The bytes of parts of the sums that a PE adds at least."""
 _ALIGNMENT_BYTES = 2048
 """Scratch that the alignment of the values of a block may take."""
 
@@ -74,13 +73,10 @@ def _launch_parts(call: ProductCall, parts: int) -> None:
     shape = parts * count, m, n
     sums = StridedWindow(memory, shape, row_major(shape))
     launch_blocks(call._replace(out=sums), parts)
-    columns, target, usable = count * m * n, call.out.window, running_rank().pes
-    # Results of few rows are short, but their parts are not.
-    adding = min(
-        usable.cubes * usable.per_cube, max(1, parts * columns * ACCUMULATOR_BYTES // _ADDED_BYTES)
-    )
-    bounds = chunk_bounds(columns, adding)
-    spans = {usable.at(number): span for number, span in enumerate(bounds)}
+    columns, target = count * m * n, call.out.window
+    movers = spread(columns, target.itemsize)
+    bounds = chunk_bounds(columns, len(movers))
+    spans = {(spec.cube, spec.pe): span for spec, span in zip(movers, bounds, strict=True)}
     room = running_rank().topology.kernel_scratch_bytes - _ALIGNMENT_BYTES
     at_once = max(1, room // (3 * ACCUMULATOR_BYTES) // parts)
     rows = AddedRows(parts, columns, at_once, float32)

@@ -37,8 +37,6 @@ bytes: measured on the default machine, and no more than a guide to the best of 
 """
 _FIRST_NS = 700.0
 """The time in which the only chunk of a product is copied, without its bytes."""
-_OWN_IN_TWO_CUBES = 0.65
-"""The part of a matrix in two cubes, for the columns of each of which both load a half."""
 _STEP_NS = 5.0
 """The issue of the commands of a step."""
 _CHUNKS = (128, 256, 512, 1024, 2048, 4096, 8192)
@@ -331,7 +329,7 @@ class _Planner(NamedTuple):
             across = max(across, own * self.batch / min(mesh.width, mesh.height))
         if not self.own.in_rows and self.machine.cuts_matrices(self.batch):
             # A quarter of the products of a row and a column of a matrix in two cubes.
-            across += own * _OWN_IN_TWO_CUBES
+            across += own / 2
         return (load * copied + across / 2) / self.machine.link_gbs + self._panels_ns(choice)
 
     def _panels_ns(self, choice: _GatherChoice) -> float:

@@ -26,18 +26,16 @@ _LATENCY_NS, _FAR_GBS = 300.0, 10.0
 """The latency of a product in blocks, and the bandwidth of each PE if all of them load panels from
 other cubes.
 """
-_TURN_NS = 500.0
-"""The time between two blocks of a PE."""
 _FEW_CUBES = 2
 """The cubes between which loads do not delay each other."""
-_LAUNCH_NS, _BEHIND_NS = 800.0, 300.0
+_LAUNCH_NS, _BEHIND_NS = 1000.0, 300.0
 """The time of a launch that adds parts of sums, and of one behind another one beside its product.
 """
 _OVERLAP, _LITTLE_OVERLAP = 0.7, 0.9
 """The time of copies beside the sum of their bounds and latencies, in the middle of many products;
 and that of batches, and where own panels have the depth in memory rows, a request for each slice.
 """
-_SUMS_ON_A_LINK = 0.14
+_SUMS_ON_A_LINK = 0.5
 """The part of all parts of the sums that passes a link, as they are stored and added."""
 _LEAST_DEPTH = 32
 """The least depth of a part of the sums."""
@@ -101,7 +99,7 @@ def product_choice(product: ProductMatrices) -> ProductChoice:
             plan = gather_plan(
                 machine, own, gathered, depth, own_is_b=own_is_b, batch=product.batch
             )
-            overlap = _OVERLAP if product.batch == 1 else _LITTLE_OVERLAP
+            overlap = _OVERLAP if own.in_rows and product.batch == 1 else _LITTLE_OVERLAP
             time_ns = inf if plan is None else plan.time_ns * overlap
             choices.append(ProductChoice(time_ns, "copies", own_is_b=own_is_b))
     if product.batch > 1:
@@ -159,16 +157,7 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
     steps = -(-row // tile.m) * -(-column // tile.n) * -(-depth // tile.k)
     loads_ns = (row + column) * depth * size.itemsize / machine.rates.slice_gbs
     own_ns += min(steps * machine.rates.step_ns, loads_ns)
-    # Blocks with other columns of the same rows load them from the same slices at once.
-    own_ns += sum(
-        length * depth * size.itemsize / machine.rates.slice_gbs
-        for length, cut, operand in (
-            (row, blocks.rows, product.a),
-            (column, blocks.columns, product.b),
-        )
-        if cut > 1 and operand is not None and not operand.in_rows
-    )
-    time_ns = max(blocks.time_ns, turns * own_ns) + _LATENCY_NS * turns + _TURN_NS * (turns - 1)
+    time_ns = max(blocks.time_ns, turns * own_ns) + _LATENCY_NS * turns
     # A panel with the depth in memory rows is a request for each slice.
     requests = sum(
         operand.pieces(depth, length) * turns
@@ -185,7 +174,7 @@ def _blocks_ns(product: ProductMatrices, parts: int) -> float:
         sums, row_bytes = parts * results * ACCUMULATOR_BYTES, size.n * ACCUMULATOR_BYTES
         time_ns += machine.stored_ns(row, row_bytes, sums) * turns
         time_ns += sums * _SUMS_ON_A_LINK / machine.link_gbs
-        return time_ns + _LAUNCH_NS + machine.far_ns(parts) / 2
+        return time_ns + _LAUNCH_NS + machine.far_ns(parts)
     # Tiles of the result are stored one by one, each beside half of its predecessor.
     stores = (1 + -(-column // tile.n)) / 2 * turns
     return time_ns + machine.stored_ns(row, row_bytes, results * size.itemsize) * stores
@@ -234,7 +223,7 @@ def _far_share(
         pieces = product.batch * parts
         if not operand.in_rows and pieces % holding and holding % pieces:
             # A piece begins in one cube and ends in the next.
-            return min(1.0, holding / pieces) / 4
+            return min(1.0, holding / pieces) / 2
     return 1 - 1 / spread if spread <= _FEW_CUBES else 1.0
 
 
