@@ -121,17 +121,18 @@ def _products(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
 
 
 def products_together(calls: Sequence[JoinedCall]) -> None:
-    """Independent sums of products, and functions of them. Those without another plan are one
-    launch.
+    """Independent sums of products, and functions of them. Those in blocks are one launch; where no
+    plan joins them, those in parts of the depth are launches of their own.
     """
     rest, together = list[tuple[JoinedCall, Tensor]](), list[tuple[JoinedCall, Tensor]]()
     for call in calls:
         product = _product_memory(call)
-        blocked = all(_is_in_blocks(a, b, call.bias, product) for a, b in call.factors)
-        (together if blocked else rest).append((call, product))
+        (together if _parts(call, product) else rest).append((call, product))
     CALLS["mm.out"] += sum(len(call.factors) for call, _ in together)
     if not together or launch_joined([call for call, _ in together]):
         together = []
+    rest += [each for each in together if _parts(*each) > 1]
+    together = [each for each in together if _parts(*each) == 1]
     firsts = [
         _call(a.unsqueeze(0), b.unsqueeze(0), call.bias, product.unsqueeze(0))
         for call, product in together
@@ -174,12 +175,17 @@ def _finish(call: JoinedCall, product: Tensor) -> None:
             compute("epilogue", replace(epilogue, results=(number,)).only, operands, out)
 
 
-def _is_in_blocks(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> bool:
-    """Whether the plan of a product is blocks of the whole depth."""
-    if not out.numel() or not a.shape[1] or a.dtype not in _TYPES:
-        return False
-    choice = choice_of(_call(a.unsqueeze(0), b.unsqueeze(0), bias, out.unsqueeze(0)))
-    return choice.kind == "blocks" and choice.parts == 1
+def _parts(call: JoinedCall, product: Tensor) -> int:
+    """The most parts of the depth of a factor; 0 if the plan of one is not blocks."""
+    parts = 1
+    for a, b in call.factors:
+        if not product.numel() or not a.shape[1] or a.dtype not in _TYPES:
+            return 0
+        choice = choice_of(_call(a.unsqueeze(0), b.unsqueeze(0), call.bias, product.unsqueeze(0)))
+        if choice.kind != "blocks":
+            return 0
+        parts = max(parts, choice.parts)
+    return parts
 
 
 def _call(a: Tensor, b: Tensor, bias: Tensor | None, out: Tensor) -> ProductCall:
