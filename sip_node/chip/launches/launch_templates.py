@@ -31,7 +31,9 @@ from sip_node.chip.launches.repeated_launch import RepeatedLaunch
 from sip_node.kernel.calendar import ARRIVALS_FIRST
 
 MOST_BYTES = 1 << 31
-"""The memory for the launches that a process keeps."""
+"""The memory for the launches that a process keeps; those used last are. A cache that is smaller
+than a training step repeats none of its launches.
+"""
 MOST_ATTEMPTS = 40
 """Launches with one key that are recorded, and one more for each that is repeated: equal layers of
 a model may have tensors on other PEs.

@@ -46,34 +46,6 @@ def test_the_states_used_last_are_kept() -> None:
     assert [list(known.of(each)) for each in ("first", "second", "third")] == [[first], [], [third]]
 
 
-def test_launches_that_are_never_repeated_do_not_displace_those_that_are() -> None:
-    known = KnownTemplates[Any](most_bytes=10, most_attempts=5)
-    layer = recorded(6)
-    known.keep("layer", layer)
-    known.repeated("layer", "add")
-    for number in range(5):
-        known.keep(number, recorded(4))
-    assert list(known.of("layer")) == [layer]
-    assert [len(known.of(number)) for number in range(5)] == [0, 0, 0, 0, 1]
-
-
-def test_launches_that_come_no_more_give_way_to_those_that_are_repeated_now() -> None:
-    known = KnownTemplates[Any](most_bytes=10, most_attempts=5)
-    for number in range(6):
-        known.keep(number, recorded(4))
-        known.repeated(number, "add")
-    assert [len(known.of(number)) for number in range(6)] == [0, 0, 0, 0, 1, 1]
-
-
-def test_what_exceeds_the_share_of_repeated_launches_is_displaced_by_new_ones() -> None:
-    known = KnownTemplates[Any](most_bytes=10, most_attempts=5)
-    known.keep("large", recorded(9))
-    known.repeated("large", "add")
-    assert len(known.of("large")) == 1
-    known.keep("other", recorded(4))
-    assert [len(known.of(each)) for each in ("large", "other")] == [0, 1]
-
-
 class LearnedOnce:
     """Launches with a template, or with none, which count how often it is made."""
 
