@@ -218,7 +218,9 @@ class VirtualAllocator:
         self.memory = self._pages.memory
 
     def alloc(self, nbytes: int, align: int = PAGE_BYTES) -> int:
-        """Allocate whole pages for `nbytes`; returns their virtual address."""
+        """Allocate whole pages for `nbytes`, from a multiple of `align` on; returns their virtual
+        address.
+        """
         return VIRTUAL_BASE + self._pages.alloc(-(-nbytes // PAGE_BYTES) * PAGE_BYTES, align)
 
     def free(self, address: int) -> None:

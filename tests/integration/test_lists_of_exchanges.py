@@ -13,7 +13,7 @@ from kernbench.studies.llama70b_layer.weights import random_inputs, random_weigh
 from runtime import DPPolicy, tl, torch
 from runtime.core.config.config_file import default_file
 from runtime.core.errors import IpcqDeadlock
-from tests.integration.test_collective_lists import both
+from tests.integration.test_collective_lists import Outcomes, both
 from tests.support.runs_left import left
 from tests.support.topologies import variant_text
 from tests.support.world import Simulation
@@ -69,6 +69,16 @@ def launches(kernel: Kernel, placed: DPPolicy, queues: str | None) -> Callable[[
     return program
 
 
+def on_one_sip(monkeypatch: pytest.MonkeyPatch, kernel: Kernel) -> Outcomes:
+    return both(
+        monkeypatch,
+        launches(kernel, SPREAD, HYPERCUBE),
+        1,
+        topology=variant_text(**FOUR_PES),
+        ccl=with_hypercube(default_file("ccl.yaml").read_text()),
+    )
+
+
 @pytest.mark.parametrize("machine", [{}, {"hbm__model": "banks", "noc__flow_control": "credits"}])
 @pytest.mark.parametrize("record", [False, True])
 @pytest.mark.parametrize(
@@ -102,13 +112,7 @@ def test_kernels_with_messages_from_lists_leave_what_their_functions_leave(
 def test_a_list_serves_all_cubes_where_a_kernel_reads_the_number_of_its_pe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = both(
-        monkeypatch,
-        launches(swapped, SPREAD, HYPERCUBE),
-        1,
-        topology=variant_text(**FOUR_PES),
-        ccl=with_hypercube(default_file("ccl.yaml").read_text()),
-    )
+    run = on_one_sip(monkeypatch, swapped)
     assert isinstance(run.listed, Simulation)
     done = run.listed.done
     # The first PE, and the first one with each number since the second PE has been recorded, which
@@ -117,13 +121,7 @@ def test_a_list_serves_all_cubes_where_a_kernel_reads_the_number_of_its_pe(
 
 
 def test_a_deadlock_of_a_list_is_that_of_its_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = both(
-        monkeypatch,
-        launches(silent, SPREAD, HYPERCUBE),
-        1,
-        topology=variant_text(**FOUR_PES),
-        ccl=with_hypercube(default_file("ccl.yaml").read_text()),
-    )
+    run = on_one_sip(monkeypatch, silent)
     assert isinstance(run.functions, IpcqDeadlock)
     assert left(run.listed) == left(run.functions)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from runtime.core.simtime import NEVER_PS
 from sip_node.chip.context import ChipContext
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
-from sip_node.chip.memory.packet_arrivals import FIELDS, PacketArrivals
+from sip_node.chip.memory.packet_arrivals import PacketArrivals
 from sip_node.chip.memory.storage import HbmController
 from sip_node.chip.records.packet_train import PacketTrain, QueueTimes
 from sip_node.chip.records.time_bins import TimeBins
@@ -124,7 +124,7 @@ class SliceTraffic:
         before, times = states.read(), [QueueTimes() for _ in self._transfers]
         transfers = self._moved(distances, times)
         packets = controller.port.packets
-        for fields in zip(*[iter(self._arrivals)] * FIELDS, strict=True):
+        for fields in zip(*[iter(self._arrivals)] * len(_ArrivedPacket._fields), strict=True):
             each = _ArrivedPacket(*fields)
             engine.run_before(each.time_ps)
             # Events of one time come before and behind the packet as they have come.

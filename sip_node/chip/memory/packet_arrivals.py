@@ -5,11 +5,6 @@ from array import array
 from sip_node.chip.fabric.packet import FabricTransfer, Packet
 from sip_node.kernel.containers.int_array import IntArray
 
-FIELDS = 7
-"""The numbers of a packet: times of its head and tail, number of its transfer, first byte, size,
-whether it is the last one, and the events of the memory before it.
-"""
-
 
 class PacketArrivals:
     """The packets that arrive from `begin_ps` on, behind `turns` events of the memory."""
@@ -41,6 +36,8 @@ class PacketArrivals:
 
     @property
     def fields(self) -> "array[int]":
-        """The `FIELDS` of each packet, one after the other."""
+        """The numbers of each packet, one after the other: times of its head and tail, number of
+        its transfer, first byte, size, whether it is the last one, events of the memory before it.
+        """
         fields = self._fields
         return array("q", [fields.values[index] for index in range(fields.size)])
